@@ -12,7 +12,7 @@ from sskafka.client.groups import list_groups
 from sskafka.pipelines.connector.options import BOOTSTRAP
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.files.pipeline import load_pipeline
-from sskafka.pipelines.runner.patience import start_patiently
+from sskafka.pipelines.runner.retries import start_with_retries
 from sskafka.pipelines.runner.run import RunSettings, run_pipeline
 
 if TYPE_CHECKING:
@@ -87,6 +87,6 @@ def test_its_groups_hold_no_offsets_and_ours_do(
         options: dict[str, Any] = {BOOTSTRAP: bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
         rows = spark.readStream.format(connector).options(**options, groupIdPrefix=f"{topic}-{connector}").load()
         writer = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path / connector))
-        assert start_patiently(writer.trigger(availableNow=True).start).awaitTermination(120)
+        assert start_with_retries(writer.trigger(availableNow=True).start).awaitTermination(120)
     groups = [group.group_id for group in session.run(list_groups(session.cluster)) if topic in group.group_id]
     assert groups == [f"{topic}-sskafka"]

@@ -24,7 +24,7 @@ from sskafka.pipelines.connector.offsets import TOPIC_IDS
 from sskafka.pipelines.connector.options import BOOTSTRAP
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.transactions import begin
-from sskafka.pipelines.runner.patience import start_patiently
+from sskafka.pipelines.runner.retries import start_with_retries
 from sskafka.records.compression import Compression
 
 if TYPE_CHECKING:
@@ -270,7 +270,7 @@ class Stream:
         reader = self._spark.readStream.format(self._connector).options(**{**self._options, **changed})
         writer = reader.load().writeStream.format("parquet").option("path", str(self._directory / "out"))
         writer = writer.option("checkpointLocation", str(self._directory / "checkpoint"))
-        query = start_patiently(writer.trigger(availableNow=True).start)
+        query = start_with_retries(writer.trigger(availableNow=True).start)
         assert query.awaitTermination(120), query.status
         reports = [json.loads(report.json) for report in query.recentProgress]
         return [
@@ -368,7 +368,7 @@ def test_both_streams_wait_for_enough(
         for connector in BOTH:
             writer = spark.readStream.format(connector).options(**options).load().writeStream.format("noop")
             writer = writer.option("checkpointLocation", str(tmp_path / connector))
-            queries.append(start_patiently(writer.trigger(processingTime="100 milliseconds").start))
+            queries.append(start_with_retries(writer.trigger(processingTime="100 milliseconds").start))
             running.callback(queries[-1].stop)
         for query in queries:
             wait_until(lambda query=query: progress_of(query) == (10, 10), "the first batch is done", WAIT_S)

@@ -11,7 +11,7 @@ from pyspark_killing import KillingBatches
 
 from sskafka.pipelines.connector.topic_batches import TopicBatches
 from sskafka.pipelines.java import find_java
-from sskafka.pipelines.runner.patience import start_patiently
+from sskafka.pipelines.runner.retries import start_with_retries
 from sskafka.pipelines.session import SessionSettings, prepare_environment, start_session
 
 CONF = {"spark.sql.shuffle.partitions": "2"}
@@ -72,7 +72,7 @@ def main() -> None:
         writer = writer.option("checkpointLocation", arguments["checkpoint"])
     else:
         writer = source.select("value").writeStream.format(arguments["format"]).options(**options)
-    start_patiently(writer.trigger(availableNow=True).start).awaitTermination()
+    start_with_retries(writer.trigger(availableNow=True).start).awaitTermination()
     spark.stop()
 
 

@@ -341,7 +341,7 @@ def test_what_no_run_can_complete_is_settled_by_hand(
         assert part in told
     with pytest.raises(CommitFailedError):  # nothing was changed
         query.commit(THIRD, 0, query.write(THIRD, 0, 1, 2), query.write(THIRD, 1, 99))
-    assert "1 are missing and stay so" in recover(*command, "--declare", "written", "--execute")
+    assert "1 are missing and stay missing" in recover(*command, "--declare", "written", "--execute")
     query.commit(FOURTH, 0, query.write(FOURTH, 0, 1, 2), query.write(FOURTH, 1, 99))
     query.commit(FOURTH, 1, query.write(FOURTH, 0, 4))
     assert query.seen(3) == [1, 2, 4]

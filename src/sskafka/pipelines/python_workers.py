@@ -1,8 +1,8 @@
 """The Python of Spark's workers in sessions that were not started by `session.start_session`.
 
-Spark starts its Python workers with PYSPARK_PYTHON, or with the `python3` of the PATH. A program that is run by the
-path of its environment's Python (`/path/.venv/bin/python job.py`), without activating the environment, has neither: the
-workers run another Python, which has no connector, and Spark reports that it cannot find the data source `sskafka`.
+Spark starts its Python workers with PYSPARK_PYTHON, or with the `python3` of the PATH. If a program is run by the path
+of its environment's Python (`/path/.venv/bin/python job.py`) and the environment is not activated, neither of them is
+that Python: the workers have no connector, and Spark reports that it cannot find the data source `sskafka`.
 """
 
 import os
@@ -19,11 +19,11 @@ CHECK_TIMEOUT_S = 60
 
 
 class WorkerPythonError(Exception):
-    """The Python of Spark's workers has no connector."""
+    """The Python of Spark's workers does not have the connector."""
 
 
 def use_this_python() -> None:
-    """Let Spark's workers run the Python that runs this, unless PYSPARK_PYTHON names another.
+    """Make Spark's workers run the same Python as this process, unless PYSPARK_PYTHON names another.
 
     Call this before the session is started: Spark reads the variable once."""
     from pyspark import SparkContext  # noqa: PLC0415  a second or more
@@ -36,7 +36,8 @@ def use_this_python() -> None:
 
 
 def register(spark: "SparkSession") -> None:
-    """Register the connector with a session; WorkerPythonError says what to set where its workers cannot load it."""
+    """Register the connector with a session; raises WorkerPythonError, which says what to set, if workers cannot load
+    it."""
     from sskafka.pipelines.connector.datasource import SSKafkaDataSource  # noqa: PLC0415  needs the extra
 
     if not type(spark).__module__.startswith("pyspark.sql.connect."):

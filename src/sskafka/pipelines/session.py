@@ -1,6 +1,6 @@
-"""A Spark session that is ready for pipelines: Java found, workers on this interpreter, settings that suit streams.
+"""A Spark session for pipelines: finds Java, runs workers with this interpreter, and has settings for streams.
 
-pyspark is imported here and below only when a session is asked for.
+pyspark is imported only when a session is created.
 """
 
 import logging
@@ -29,7 +29,7 @@ Tell = Callable[[str], None]
 
 STOP_TIMEOUT_S = 20
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""The environment variable by which spark-submit tells Python where Java listens."""
+"""The environment variable in which spark-submit passes the port of Java."""
 CONNECT, CONNECT_PORT, CONNECT_TIMEOUT_S = "sc://", 15002, 10
 SESSION_SETTINGS = "spark.sql."
 CONNECT_PACKAGES = {"grpcio": "grpc", "grpcio-status": "grpc_status", "zstandard": "zstandard"}
@@ -42,22 +42,22 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
 }
 CASE_CONF = {"spark.sql.shuffle.partitions": "1", "spark.default.parallelism": "1"}
-"""For test cases of pipelines: a case has a handful of rows, and one task is faster than several."""
+"""For test cases of pipelines: a case has a few rows, and one task is faster than several."""
 CLUSTER_DEFAULTS = {"spark.log.level": "ERROR"}
-"""Where the session is local, conf/log4j2.properties says so, without a word."""
+"""In a local session, conf/log4j2.properties sets the level, without a message from Spark."""
 LATE_OPTIMIZING = (
     "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
     "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
 )
-"""Java's optimizing compiler at ten times its thresholds. While Spark starts it takes half of Java's CPU time, for code
-that runs for seconds; loops over rows reach it all the same, a moment later."""
+"""Ten times the thresholds of Java's optimizing compiler. While Spark starts, this compiler uses half of Java's CPU
+time for code that runs for seconds. Loops over rows still reach the thresholds, slightly later."""
 LOCAL_CHECKPOINTS = {
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     )
 }
 """How Spark writes the files of checkpoints on local disks. Its default starts the program `readlink` for each file and
-each renaming of it: dozens of processes in a batch. This way renames as safely without."""
+each rename: dozens of processes in a batch. This class renames as safely without it."""
 LOCAL_DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
@@ -73,41 +73,44 @@ class SparkMissingError(Exception):
     """pyspark is not installed."""
 
     def __init__(self) -> None:
-        super().__init__("pipelines need Spark: `pip install 'sskafka[spark]'` brings it, without any jar")
+        super().__init__("pipelines need Spark: `pip install 'sskafka[spark]'` installs it; no jar is needed")
 
 
 class ConnectMissingError(Exception):
-    """What Spark Connect needs is not installed."""
+    """A package that Spark Connect needs is not installed."""
 
     def __init__(self, package: str) -> None:
-        super().__init__(f"Spark Connect (sc://...) needs {package}: `pip install 'sskafka[spark,connect]'` brings it")
+        super().__init__(
+            f"Spark Connect (sc://...) needs {package}: `pip install 'sskafka[spark,connect]'` installs it"
+        )
 
 
 class ConnectServerError(Exception):
-    """No Spark Connect server answers."""
+    """No Spark Connect server responds."""
 
 
 class SparkSettingError(Exception):
-    """A Spark setting that pipelines cannot live with."""
+    """Pipelines do not work with this Spark setting."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
     app_name: str = "sskafka"
     master: str = ""
-    """As Spark's --master; empty: all cores of this machine."""
+    """Spark's --master; empty: all cores of this machine."""
     conf: Mapping[str, str] = field(default_factory=dict)
     local_checkpoints: bool = True
-    """Whether queries of a session on a local master have their checkpoints on local disks."""
+    """Whether the checkpoints of a session on a local master are on local disks."""
 
     @property
     def is_submitted(self) -> bool:
-        """Whether spark-submit has started this process: Java runs already, and its options name the master."""
+        """Whether spark-submit has started this process: Java is running, and the options of spark-submit name the
+        master."""
         return SUBMITTED in os.environ and not self.master
 
     @property
     def chosen_master(self) -> str:
-        """Empty if spark-submit has chosen it."""
+        """The master; empty if spark-submit has set it."""
         if self.is_submitted:
             return ""
         return self.master or os.environ.get("SSKAFKA_SPARK_MASTER", "local[*]")
@@ -118,35 +121,35 @@ class SessionSettings:
 
     @property
     def is_connect(self) -> bool:
-        """Spark Connect: Java, workers and settings are a server's, and this process is a client of it."""
+        """Whether this process is a client of a Spark Connect server, which has Java, workers and most settings."""
         return self.chosen_master.startswith(CONNECT)
 
     def all_conf(self) -> dict[str, str]:
-        """What the session is built with; the user's own settings win."""
+        """Return the settings of the session; those of the user override defaults."""
         checkpoints = LOCAL_CHECKPOINTS if self.is_local and self.local_checkpoints else {}
         conf = {**DEFAULTS, **(LOCAL_DEFAULTS if self.is_local else CLUSTER_DEFAULTS), **checkpoints, **self.conf}
         return {name: conf[name] for name in conf if name not in self.left_to_the_server(conf)}
 
     def left_to_the_server(self, conf: Mapping[str, str]) -> list[str]:
-        """Settings that a Spark Connect server has taken when it started: a client cannot change them."""
+        """Return the settings that a Spark Connect server reads when it starts: a client cannot change them."""
         return [name for name in conf if self.is_connect and not name.startswith(SESSION_SETTINGS)]
 
 
 def start_session(settings: SessionSettings, tell: Tell = lambda _: None) -> "SparkSession":
-    """Starts Spark, or takes the session that runs already, telling each stage: this takes 5 to 20 seconds."""
+    """Start Spark, or return the running session. `tell` reports each stage, because this takes 5 to 20 seconds."""
     if find_spec("pyspark") is None:
         raise SparkMissingError
     check_conf(settings.all_conf())
     began = time.monotonic()
     if settings.is_submitted:
-        tell("starting Spark as spark-submit was told")
+        tell("starting Spark with the options of spark-submit")
     elif settings.is_connect:
         check_connect(settings.chosen_master)
-        os.environ.setdefault("SPARK_CONNECT_RELEASE_SESSION_ON_EXIT", "true")  # else servers keep it for an hour
+        os.environ.setdefault("SPARK_CONNECT_RELEASE_SESSION_ON_EXIT", "true")  # otherwise servers keep it for an hour
         tell(f"connecting to Spark at {settings.chosen_master}")
         left = settings.left_to_the_server(settings.conf)
         if left:
-            tell(f"settings that only the server can have are passed over: {', '.join(left)}")
+            tell(f"settings that only the server can change are ignored: {', '.join(left)}")
     else:
         check_master(settings.chosen_master)
         tell("looking for Java")
@@ -161,7 +164,7 @@ def start_session(settings: SessionSettings, tell: Tell = lambda _: None) -> "Sp
 
 
 _early_java: list[Java] = []
-"""What `launch_java_early` has found. Looking again would find the JAVA_HOME that it has set."""
+"""What `launch_java_early` has found. A second search would find the JAVA_HOME that it has set."""
 
 
 def launch_java_early(settings: SessionSettings) -> None:
@@ -182,14 +185,16 @@ def _launch_java(settings: SessionSettings) -> None:
         conf = SparkConf()
         for key, value in {"spark.master": settings.chosen_master, **settings.all_conf()}.items():
             conf.set(key, value)
-        SparkContext._ensure_initialized(conf=conf)  # a session that is built meanwhile waits for its lock
+        SparkContext._ensure_initialized(
+            conf=conf
+        )  # a session that is created in the meantime waits for the lock of this call
 
 
 def stop_session() -> None:
-    """Stops Spark, and returns when its process is gone; nothing to do where none was started here."""
+    """Stop Spark, and return when its process has ended; does nothing if it was not started here."""
     if "pyspark" not in sys.modules:
         return
-    from pyspark import SparkContext  # noqa: PLC0415  it is there
+    from pyspark import SparkContext  # noqa: PLC0415  it is installed
     from pyspark.sql import SparkSession  # noqa: PLC0415  see above
 
     session = SparkSession.getActiveSession()
@@ -199,7 +204,7 @@ def stop_session() -> None:
     if gateway is None:
         return
     process = gateway.proc  # pyspark started it, and would end it only when Python ends
-    if process is None:  # spark-submit started it, and it waits for the end of Python
+    if process is None:  # spark-submit started it, and it waits for Python to end
         return
     gateway.shutdown()
     process.stdin.close()
@@ -212,10 +217,10 @@ def stop_session() -> None:
 
 
 def java_exit_code(wait_s: float = 0) -> int | None:
-    """How the Java process that was started here has ended; None when it still lives then, or there is none."""
+    """Return the exit code of the Java process that was started here; None if it is still running or there is none."""
     if "pyspark" not in sys.modules:
         return None
-    from pyspark import SparkContext  # noqa: PLC0415  it is there
+    from pyspark import SparkContext  # noqa: PLC0415  it is installed
 
     process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
     try:
@@ -225,7 +230,7 @@ def java_exit_code(wait_s: float = 0) -> int | None:
 
 
 def check_connect(address: str) -> None:
-    """Finds out at once what Spark's client would try for minutes."""
+    """Raise at once if the server cannot be reached: Spark's client would retry for minutes."""
     for package, module in CONNECT_PACKAGES.items():
         if find_spec(module) is None:
             raise ConnectMissingError(package)
@@ -235,7 +240,7 @@ def check_connect(address: str) -> None:
         socket.create_connection((host, port), CONNECT_TIMEOUT_S).close()
     except (OSError, ValueError) as error:
         raise ConnectServerError(
-            f"no Spark Connect server answers at {address}: {error}. "
+            f"no Spark Connect server responds at {address}: {error}. "
             "Spark's sbin/start-connect-server.sh starts one; its Python needs sskafka[spark]"
         ) from error
 
@@ -243,12 +248,12 @@ def check_connect(address: str) -> None:
 def check_conf(conf: Mapping[str, str]) -> None:
     if conf.get("spark.speculation", "false").lower() == "true":
         raise SparkSettingError(
-            "spark.speculation=true runs tasks twice at once: sinks write records twice and drop one copy. Use false"
+            "spark.speculation=true runs tasks twice at once: sinks write records twice and abort one copy. Use false"
         )
 
 
 def prepare_environment(java: Java, settings: SessionSettings) -> None:
-    """What the launcher and the workers read. Workers must run the very interpreter that runs this."""
+    """Set what the launcher and the workers read. Workers must run the same interpreter as this process."""
     os.environ["JAVA_HOME"] = str(java.home)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if settings.is_local:
@@ -266,15 +271,15 @@ def _build(settings: SessionSettings) -> "SparkSession":
         builder = builder.remote(settings.chosen_master)
     elif not settings.is_submitted:
         builder = builder.master(settings.chosen_master)
-    given = _submitted_conf() if settings.is_submitted else {}
+    submitted = _submitted_conf() if settings.is_submitted else {}
     for key, value in settings.all_conf().items():
-        if key in settings.conf or key not in given:
+        if key in settings.conf or key not in submitted:
             builder = builder.config(key, value)
     return builder.getOrCreate()
 
 
 def _submitted_conf() -> dict[str, str]:
-    """The settings that spark-submit was started with. They count more than defaults, less than those of the file."""
+    """Return the settings of spark-submit. They override defaults, and the file overrides them."""
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415  see above
 
     SparkContext._ensure_initialized()
@@ -282,7 +287,7 @@ def _submitted_conf() -> dict[str, str]:
 
 
 def _leave_errors_to_those_who_catch_them() -> None:
-    """pyspark would print the stack traces of two languages for each error that it raises."""
+    """Keep pyspark from printing the stack traces of Java and Python for each error that it raises."""
     from pyspark.logger import PySparkLogger  # noqa: PLC0415  see above
 
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)

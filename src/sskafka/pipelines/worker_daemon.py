@@ -1,10 +1,10 @@
-"""Spark's daemon of Python workers, with what the workers need imported before they are forked.
+"""Spark's daemon of Python workers, which imports what workers need before it forks them.
 
     python -m sskafka.pipelines.worker_daemon WORKER_MODULE        as Spark starts it (spark.python.daemon.module)
 
-Spark's own daemon imports nothing of the worker: every process that it forks takes 0.4 s of CPU time to import
-Arrow and the connector. A query has several such processes, and all queries of a pipeline start them at once.
-Importing Arrow and numpy starts threads, but both prepare for forks.
+Spark's own daemon does not do this: every process that it forks needs 0.4 s of CPU time to import Arrow and the
+connector. A query has several such processes, and all queries of a pipeline start them at once. Importing Arrow and
+numpy starts threads, but both handle forks.
 """
 
 import sys
@@ -25,7 +25,7 @@ PRELOADED = {
 
 
 def preload(worker_module: str) -> None:
-    """Import the module that workers run, and the part of the connector that it calls."""
+    """Import the module that workers run, and the part of the connector that it uses."""
     for name in (worker_module, *PRELOADED.get(worker_module, ())):
         import_module(name)
 

@@ -57,7 +57,7 @@ def bootstrap() -> Iterator[str]:
 def test_a_reset_is_a_dry_run_unless_told_otherwise(tmp_path: Path, bootstrap: str) -> None:
     file = tmp_path / "good.yaml"
     file.write_text(GOOD)
-    assert "remembers nothing" in invoke("reset", str(file), "-b", bootstrap)[1]
+    assert "has no progress" in invoke("reset", str(file), "-b", bootstrap)[1]
     (tmp_path / "state" / "parquet").mkdir(parents=True)
     (tmp_path / "out" / "_spark_metadata").mkdir(parents=True)
     (tmp_path / "out" / "part-0.parquet").touch()
@@ -81,7 +81,7 @@ def test_a_pipeline_that_runs_is_not_reset(tmp_path: Path, bootstrap: str) -> No
         code, told = invoke("reset", str(file), "--execute", "-b", bootstrap)
         log.append(Event("good", "r1", EventType.STOPPED, int(time.time() * 1000)))
     assert code == 1
-    assert "good runs" in told
+    assert "good is running" in told
     assert "sskafka pipeline stop good" in told
 
 

@@ -76,7 +76,7 @@ def test_looking_creates_nothing(file: Path, bootstrap: str) -> None:
     with_checkpoint(file, "looked-at")
     code, said = invoke(file, bootstrap)
     assert code == 0
-    assert "the control topic knows nothing of this query" in said
+    assert "the control topic has no record of this query" in said
     with ClusterSession(bootstrap, ConnectionConfig()) as session:
         assert "sskafka-spark-commits" not in {view.name for view in session.run(Admin(session.cluster).list_topics())}
 
@@ -87,7 +87,7 @@ def test_mistakes_are_told(file: Path, bootstrap: str) -> None:
     assert "give both" in invoke(file, bootstrap, "--batch", "3")[1]
     code, said = invoke(file, bootstrap, "--declare", "missing")
     assert code == 1
-    assert "say which one is meant with --batch" in said
+    assert "name it with --batch" in said
 
 
 def test_a_lost_control_topic_is_declared(file: Path, bootstrap: str, driver: Driver) -> None:

@@ -77,5 +77,5 @@ def test_a_run_that_is_lost_is_not_waited_for(bootstrap: str) -> None:
     began = time.monotonic()
     code, told = invoke("stop", "clicks", "-b", bootstrap)
     assert code == 1
-    assert "says nothing for 1 min" in told
+    assert "has been silent for 1 min" in told
     assert time.monotonic() - began < 10

@@ -24,9 +24,9 @@ def test_a_wrong_answer_is_shown_and_ends_with_1(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(selfcheck, "check", check)
     code, said = invoke("check", "-n", "50", "--master", "local[1]", "-b", "there:9")
     assert code == 1
-    assert "missing: 1, a\ncdc: the answer is wrong" in said
+    assert "missing: 1, a\ncdc: the result is wrong" in said
     assert "sessions: every row is as expected" in said
-    assert "the answer of cdc is not the known one" in said
+    assert "wrong result of cdc" in said
     assert {(one.run.bootstrap, one.run.master, one.records) for one in asked} == {("there:9", "local[1]", 50)}
     assert invoke("check", "latest")[0] == 0
     assert invoke("run", "cdc", "--check")[0] == 1
@@ -49,7 +49,7 @@ def test_made_up_records_go_to_the_topics_of_a_pipeline(monkeypatch: pytest.Monk
 def test_a_pipeline_that_is_not_shipped(command: str) -> None:
     code, said = invoke(command, "nothing")
     assert code == 1
-    assert "there is no shipped pipeline nothing" in said
+    assert "there is no bundled pipeline nothing" in said
     assert "one of archive, audit, cdc" in said
 
 

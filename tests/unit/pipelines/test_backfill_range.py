@@ -74,7 +74,7 @@ def test_how_an_end_of_a_range_is_written(text: str, bound: Bound) -> None:
         ("", "earliest", "--to earliest would read nothing"),
         ("2026-02-01", "2026-01-01", "--from 2026-02-01T00:00:00Z is not before --to 2026-01-01T00:00:00Z"),
         ("a:0:1,a:0:2", "", "names a-0 twice"),
-        ("a:0:1,a:1:2", "a:0:5", "a-1 is named in one of --from and --to"),
+        ("a:0:1,a:1:2", "a:0:5", "a-1 is named in only one of --from and --to"),
     ],
 )
 def test_a_range_that_makes_no_sense_is_refused(start: str, end: str, part: str) -> None:

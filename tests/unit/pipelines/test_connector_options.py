@@ -105,7 +105,7 @@ def test_times_are_written_as_spark_writes_them(text: str, expected: int) -> Non
 def test_what_nobody_knows_is_told_and_passed_over(caplog: pytest.LogCaptureFixture) -> None:
     given = {"colour": "blue", "kafka.max.poll.records": "7", "fetchOffset.numRetries": "1", "minPartitions": "3"}
     source_options({**BASE, **given}, streaming=True)
-    assert caplog.messages == ["options without a meaning here are passed over: colour, kafka.max.poll.records"]
+    assert caplog.messages == ["unknown options are ignored: colour, kafka.max.poll.records"]
 
 
 def test_plaintext_may_be_said() -> None:

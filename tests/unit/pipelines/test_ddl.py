@@ -32,7 +32,7 @@ def test_a_column_whose_name_stands_apart() -> None:
         ("id array", "'<' is missing"),
         ("id int, ID int", "twice"),
         ("id int not", "only NULL"),
-        ("id int ; x", "cannot be read"),
+        ("id int ; x", "is not valid in a schema"),
     ],
 )
 def test_mistakes_say_what_to_write(text: str, part: str) -> None:

@@ -19,7 +19,7 @@ def test_masters_that_need_no_connection(master: str) -> None:
     "master", ["foo", "", "local[x]", "local[2", "spark:host:7077", "http://host", "localhost:7077"]
 )
 def test_a_master_of_no_known_form_is_refused_with_the_forms(master: str) -> None:
-    with pytest.raises(MasterError, match="no master that Spark knows") as failure:
+    with pytest.raises(MasterError, match="not a master that Spark knows") as failure:
         check_master(master)
     assert "spark://HOST:PORT" in failure.value.hint
 

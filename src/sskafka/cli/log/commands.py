@@ -41,50 +41,61 @@ def log() -> None:
     """Dump, verify and repair the files of a log directory."""
 
 
+FilesArgument = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="FILE", help=".log, .index, .timeindex, .txnindex, .snapshot, .checkpoint files."),
+]
+FilesOption = Annotated[
+    list[str] | None, typer.Option("--files", metavar="FILE,...", help="The same, as kafka-dump-log takes them.")
+]
+ClusterMetadataOption = Annotated[
+    bool, typer.Option("--cluster-metadata-decoder", help="Values are metadata records: print them as JSON.")
+]
+OffsetsOption = Annotated[
+    bool, typer.Option("--offsets-decoder", help="Records are those of __consumer_offsets: print them as JSON.")
+]
+TransactionLogOption = Annotated[
+    bool,
+    typer.Option("--transaction-log-decoder", help="Records are those of __transaction_state: print them as JSON."),
+]
+ShareStateOption = Annotated[
+    bool,
+    typer.Option("--share-group-state-decoder", help="Records are those of __share_group_state: print them as JSON."),
+]
+KeyDecoderOption = Annotated[
+    str | None, typer.Option("--key-decoder-class", metavar="CLASS", help=f"Keys are: {', '.join(FORMS)}.")
+]
+ValueDecoderOption = Annotated[
+    str | None, typer.Option("--value-decoder-class", metavar="CLASS", help="The same for values.")
+]
+SkipMetadataOption = Annotated[
+    bool, typer.Option("--skip-record-metadata", help="Print only key and value of each record.")
+]
+VerifyIndexOption = Annotated[
+    bool,
+    typer.Option("--verify-index", "--verify-index-only", help="Only compare indexes with their segments."),
+]
+SanityCheckOption = Annotated[
+    bool,
+    typer.Option("--index-sanity-check", help="Only check whether a broker would keep the index at startup."),
+]
+
+
 @app.command()
 def dump(
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="FILE", help=".log, .index, .timeindex, .txnindex, .snapshot, .checkpoint files."),
-    ] = None,
-    files: Annotated[
-        list[str] | None, typer.Option("--files", metavar="FILE,...", help="The same, as kafka-dump-log takes them.")
-    ] = None,
+    paths: FilesArgument = None,
+    files: FilesOption = None,
     print_data_log: Annotated[bool, typer.Option("--print-data-log", help="Print keys and values too.")] = False,
     deep_iteration: Annotated[bool, typer.Option("--deep-iteration", help="Print a line for each record.")] = False,
-    cluster_metadata: Annotated[
-        bool, typer.Option("--cluster-metadata-decoder", help="Values are metadata records: print them as JSON.")
-    ] = False,
-    offsets: Annotated[
-        bool, typer.Option("--offsets-decoder", help="Records are those of __consumer_offsets: print them as JSON.")
-    ] = False,
-    transaction_log: Annotated[
-        bool,
-        typer.Option("--transaction-log-decoder", help="Records are those of __transaction_state: print them as JSON."),
-    ] = False,
-    share_state: Annotated[
-        bool,
-        typer.Option(
-            "--share-group-state-decoder", help="Records are those of __share_group_state: print them as JSON."
-        ),
-    ] = False,
-    key_decoder: Annotated[
-        str | None, typer.Option("--key-decoder-class", metavar="CLASS", help=f"Keys are: {', '.join(FORMS)}.")
-    ] = None,
-    value_decoder: Annotated[
-        str | None, typer.Option("--value-decoder-class", metavar="CLASS", help="The same for values.")
-    ] = None,
-    skip_record_metadata: Annotated[
-        bool, typer.Option("--skip-record-metadata", help="Print only key and value of each record.")
-    ] = False,
-    verify_index: Annotated[
-        bool,
-        typer.Option("--verify-index", "--verify-index-only", help="Only compare indexes with their segments."),
-    ] = False,
-    index_sanity_check: Annotated[
-        bool,
-        typer.Option("--index-sanity-check", help="Only check whether a broker would keep the index at startup."),
-    ] = False,
+    cluster_metadata: ClusterMetadataOption = False,
+    offsets: OffsetsOption = False,
+    transaction_log: TransactionLogOption = False,
+    share_state: ShareStateOption = False,
+    key_decoder: KeyDecoderOption = None,
+    value_decoder: ValueDecoderOption = None,
+    skip_record_metadata: SkipMetadataOption = False,
+    verify_index: VerifyIndexOption = False,
+    index_sanity_check: SanityCheckOption = False,
     max_bytes: Annotated[int | None, typer.Option("--max-bytes", min=1, help="Bytes to read of a segment.")] = None,
     max_message_size: Annotated[int | None, typer.Option("--max-message-size", hidden=True)] = None,
     text: Annotated[bool, typer.Option("--text", help="'offset key payload' for each record.")] = False,

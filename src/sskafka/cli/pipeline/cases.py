@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 def run_tests(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE]...", help="Pipelines or files of cases; *.test.yaml here and in ./pipelines."),
+        typer.Argument(
+            metavar="[FILE]...", help="Pipelines or files of cases; default: *.test.yaml here and in ./pipelines."
+        ),
     ] = None,
     only: Annotated[str, typer.Option("-k", metavar="TEXT", help="Only cases whose name contains TEXT.")] = "",
     profile: Annotated[str, typer.Option("--profile", help="A profile of the pipeline file.")] = "",
     var: Annotated[
         list[str] | None, typer.Option("--var", metavar="NAME=VALUE", help="A variable of the file. Repeatable.")
     ] = None,
-    master: Annotated[str, typer.Option("--master", help="Spark's master; local[1] unless given.")] = "local[1]",
+    master: Annotated[str, typer.Option("--master", help="Spark's master; default local[1].")] = "local[1]",
 ) -> None:
     """Run the test cases of pipelines: given records, expected rows.
 

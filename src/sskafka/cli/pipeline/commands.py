@@ -31,10 +31,11 @@ if TYPE_CHECKING:
     from sskafka.pipelines.connector.planning import ClusterSession
     from sskafka.pipelines.files.pipeline import Pipeline
     from sskafka.pipelines.runner.backfill import BackfillResult
+    from sskafka.pipelines.runner.backfill_range import BackfillRange
     from sskafka.pipelines.runner.dead_letters import DeadLetter
     from sskafka.pipelines.runner.plan import Backlog
     from sskafka.pipelines.runner.progress import QueryProgress
-    from sskafka.pipelines.runner.run import RunResult
+    from sskafka.pipelines.runner.run import RunResult, RunSettings
 
 app = typer.Typer(
     help="Run data pipelines on Spark; show their status, stop them, read their dead letters.",
@@ -45,14 +46,14 @@ app = typer.Typer(
 
 INTERRUPTED = 130
 
-FileArgument = Annotated[str, typer.Argument(metavar="PIPELINE", help="A file, or the name of a shipped pipeline.")]
+FileArgument = Annotated[str, typer.Argument(metavar="PIPELINE", help="A file, or the name of a bundled pipeline.")]
 MasterOption = Annotated[
-    str, typer.Option("--master", help="Spark's master: spark://host:7077, sc://host, yarn; local[*] unless given.")
+    str, typer.Option("--master", help="Spark's master: spark://host:7077, sc://host, yarn; default local[*].")
 ]
 ConfOption = Annotated[list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting. Repeatable.")]
-OwnNameOption = Annotated[str, typer.Option("--name", help="Another name: its progress and dead letters are apart.")]
+OwnNameOption = Annotated[str, typer.Option("--name", help="Another name, with separate progress and dead letters.")]
 ProfileOption = Annotated[
-    str, typer.Option("--profile", help="A profile of the file, which is laid over its fields and variables.")
+    str, typer.Option("--profile", help="A profile of the file, which overrides its fields and variables.")
 ]
 VariableOption = Annotated[
     list[str] | None, typer.Option("--var", metavar="NAME=VALUE", help="A variable of the file. Repeatable.")
@@ -78,6 +79,14 @@ FromOption = Annotated[
 ]
 
 
+MetricsOption = Annotated[
+    str, typer.Option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics of the run at /metrics.")
+]
+CheckOption = Annotated[
+    bool, typer.Option("--check", help="Run a bundled pipeline on generated records with a known result.")
+]
+
+
 def load(name: str, profile: str = "", variables: list[str] | None = None) -> "Pipeline":
     """Return the pipeline of a file, or a shipped one by its name."""
     from sskafka.pipelines.files.document import PipelineFileError  # noqa: PLC0415  needs the extra
@@ -87,7 +96,7 @@ def load(name: str, profile: str = "", variables: list[str] | None = None) -> "P
 
     path = Path(name)
     if not path.is_file() and shipped_file(name) is None:
-        raise CommandError(f"there is no file {name}", "`sskafka pipeline list` shows what there is")
+        raise CommandError(f"there is no file {name}", "`sskafka pipeline list` shows the pipelines")
     options = FileOptions(profile, key_values(variables, "--var"))
     try:
         return load_pipeline(path, options) if path.is_file() else load_shipped(name, options=options)
@@ -200,63 +209,78 @@ def run(
     again: Annotated[bool, typer.Option("--again", help="Run a finished backfill again.")] = False,
     profile: ProfileOption = "",
     var: VariableOption = None,
-    metrics: Annotated[
-        str, typer.Option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics of the run at /metrics.")
-    ] = "",
-    check: Annotated[
-        bool, typer.Option("--check", help="Run a shipped pipeline on generated records with a known result.")
-    ] = False,
+    metrics: MetricsOption = "",
+    check: CheckOption = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Run a pipeline until it ends, Ctrl+C, or `pipeline stop`.
 
     With --from or --to it is a backfill: a range of records goes through the same transformations into the same sinks,
-    beside the pipeline itself, and each row once, however often it is started."""
-    from dataclasses import replace  # noqa: PLC0415  not for --help
-
+    next to the running pipeline. Each row is written once, however often the backfill is started."""
     if check:
         pipeline_shipped.check([name], master=master, bootstrap=bootstrap)
         return
     places, end = places_and_end(to)
     pipeline = rewired(load(name, profile, var), own_name, topic, places)
-    from sskafka.pipelines.files.pipeline import Trigger  # noqa: PLC0415  see above
-    from sskafka.pipelines.runner.backfill import run_backfill  # noqa: PLC0415  see above
-    from sskafka.pipelines.runner.backfill_range import parse_range  # noqa: PLC0415  see above
-    from sskafka.pipelines.runner.run import RunSettings, run_pipeline  # noqa: PLC0415  see above
-
+    if once:
+        pipeline = with_available_now(pipeline)
     if again and not (start or end):
         raise UsageError("--again is for backfills: name their range with --from and --to")
-    if once:
-        pipeline = replace(pipeline, trigger=Trigger(""))
-    chosen = parse_range(start, end) if start or end else None
-    progress = progress_for_people()
-    stop = StopOnSignals(progress.tell)
+    from sskafka.pipelines.runner.backfill_range import parse_range  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.runner.run import RunSettings  # noqa: PLC0415  see above
+
+    backfill = parse_range(start, end) if start or end else None
     settings = RunSettings(bootstrap, master, key_values(conf, "--conf"))
-    try:
-        with serving_metrics(pipeline, metrics, progress) as show:
-            if chosen is None:
-                result = run_pipeline(pipeline, settings, tell=progress.tell, on_progress=show, stop=stop.event)
-                told = ending(name, pipeline, result)
-            else:
-                backfill = run_backfill(
-                    pipeline, chosen, settings, again=again, tell=progress.tell, on_progress=show, stop=stop.event
-                )
-                result, told = backfill.run, backfill_ending(name, backfill)
-    finally:
-        progress.close()
-    talk(told)
-    if stop.number == signal.SIGINT:
+    result, summary, stop_signal = run_to_end(name, pipeline, settings, backfill, metrics, again=again)
+    talk(summary)
+    if stop_signal == signal.SIGINT:
         raise typer.Exit(INTERRUPTED)
     if pipeline.strict and result.unmet:
         counts = ", ".join(f"{name} in {count} rows" for name, count in result.unmet.items())
         raise CommandError(f"expectations were not met: {counts}")
 
 
+def with_available_now(pipeline: "Pipeline") -> "Pipeline":
+    from dataclasses import replace  # noqa: PLC0415  not for --help
+
+    from sskafka.pipelines.files.pipeline import Trigger  # noqa: PLC0415  see above
+
+    return replace(pipeline, trigger=Trigger(""))
+
+
+def run_to_end(
+    name: str,
+    pipeline: "Pipeline",
+    settings: "RunSettings",
+    backfill: "BackfillRange | None",
+    metrics: str,
+    *,
+    again: bool,
+) -> "tuple[RunResult, str, int]":
+    """Run the pipeline or its backfill; return the result, a summary for the user, and the signal that ended it."""
+    from sskafka.pipelines.runner.backfill import run_backfill  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.runner.run import run_pipeline  # noqa: PLC0415  see above
+
+    progress = progress_for_people()
+    stop = StopOnSignals(progress.tell)
+    try:
+        with serving_metrics(pipeline, metrics, progress) as show:
+            if backfill is None:
+                result = run_pipeline(pipeline, settings, tell=progress.tell, on_progress=show, stop=stop.event)
+                return result, ending(name, pipeline, result), stop.number
+            filled = run_backfill(
+                pipeline, backfill, settings, again=again, tell=progress.tell, on_progress=show, stop=stop.event
+            )
+            return filled.run, backfill_ending(name, filled), stop.number
+    finally:
+        progress.close()
+
+
 def script() -> None:
     """Print the path of the program that spark-submit runs.
 
     spark-submit $(sskafka pipeline script) PIPELINE takes the options of `sskafka pipeline run`."""
-    from sskafka.cli.submit import sskafka_pipeline  # noqa: PLC0415  only its place is wanted
+    from sskafka.cli.submit import sskafka_pipeline  # noqa: PLC0415  only its path is needed
 
     print(sskafka_pipeline.__file__)
 
@@ -265,7 +289,7 @@ def script() -> None:
 def serving_metrics(
     pipeline: "Pipeline", address: str, progress: "Progress"
 ) -> "Iterator[Callable[[list[QueryProgress]], None]]":
-    """Show progress to people, and to Prometheus if an address is given."""
+    """Show progress on the terminal, and to Prometheus if an address is given."""
     if not address:
         yield progress.show
         return
@@ -285,7 +309,7 @@ def serving_metrics(
 
 
 def places_and_end(to: list[str] | None) -> tuple[list[str], str]:
-    """Split the values of `--to`: places of sinks contain `=`, the end of a range does not."""
+    """Split the values of `--to`: locations of sinks contain `=`, the end of a range does not."""
     places = [text for text in to or () if "=" in text]
     ends = [text for text in to or () if "=" not in text]
     if len(ends) > 1:
@@ -300,7 +324,7 @@ def backfill_ending(name: str, backfill: "BackfillResult") -> str:
             "Nothing was read; --again runs it once more, and sinks that append get its rows a second time"
         )
     if backfill.is_stopped:
-        return f"{backfill.name} was stopped; start it again with the same range to go on"
+        return f"{backfill.name} was stopped; start it again with the same range to continue"
     return f"run {backfill.run.run} of {backfill.name} has ended: {counts_text(backfill.run)}" + (
         f"; `sskafka pipeline dlq {name}` shows the dead letters" if backfill.run.dead_letters else ""
     )
@@ -319,7 +343,7 @@ def ending(name: str, pipeline: "Pipeline", result: "RunResult") -> str:
 
 
 class StopOnSignals:
-    """Sets an event at the first Ctrl+C or SIGTERM. The second one interrupts."""
+    """Sets an event at the first Ctrl+C or SIGTERM. The second one interrupts the process."""
 
     def __init__(self, tell: Any) -> None:
         self.event = threading.Event()
@@ -338,7 +362,9 @@ class StopOnSignals:
 
 def reset(
     name: FileArgument,
-    execute: Annotated[bool, typer.Option("--execute", help="Do it; without, only tell.")] = False,
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Apply the changes; without it, they are only shown.")
+    ] = False,
     own_name: OwnNameOption = "",
     to: PlaceOption = None,
     profile: ProfileOption = "",
@@ -355,13 +381,13 @@ def reset(
         refuse_running(session, pipeline, bootstrap)
         steps = list(steps_to_reset(session, pipeline, time.strftime("%Y%m%dT%H%M%S")))
         if not steps:
-            talk(f"{pipeline.name} remembers nothing: its next run begins anew anyway")
+            talk(f"{pipeline.name} has no progress: its next run starts from the beginning")
         for step in steps:
             print(step.text if execute else f"would {step.text}")
             if execute:
                 step.work()
     if steps and not execute:
-        talk("  try: --execute to do it; topics and Delta tables keep what they have, and get it once more")
+        talk("  try: --execute to do it; topics and Delta tables keep their data, and the next run writes it again")
 
 
 def recover(
@@ -369,7 +395,9 @@ def recover(
     declare: pipeline_recover.DeclareOption = "",
     batch: pipeline_recover.BatchOption = None,
     moved: pipeline_recover.MovedOption = False,
-    execute: Annotated[bool, typer.Option("--execute", help="Do it; without, only tell.")] = False,
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Apply the changes; without it, they are only shown.")
+    ] = False,
     query_name: pipeline_recover.QueryNameOption = "",
     control_topic: pipeline_recover.ControlTopicOption = "",
     own_name: OwnNameOption = "",
@@ -379,10 +407,10 @@ def recover(
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """Show what queries that write topics have decided; settle what is left open.
+    """Show what queries that write topics have decided, and settle it.
 
-    What was decided and not committed is committed, what nobody decided is aborted. --declare says what is true of a
-    batch that no run can complete. Without --execute nothing is changed."""
+    Decided transactions are committed, undecided ones are aborted. --declare states what is true of a batch that no run
+    can complete. Without --execute nothing is changed."""
     if Path(name).is_dir():
         sinks = [pipeline_recover.sink_of_checkpoint(Path(name), query_name, bootstrap, control_topic)]
         pipeline_recover.recover(
@@ -409,14 +437,14 @@ def refuse_running(session: "ClusterSession", pipeline: "Pipeline", bootstrap: s
 
     run = newest_runs(runs_of(EventLog(session, bootstrap).everything(), time.time() * 1000)).get(pipeline.name)
     if run is not None and run.state not in OVER:
-        raise CommandError(f"{pipeline.name} runs", f"`sskafka pipeline stop {pipeline.name}` first")
+        raise CommandError(f"{pipeline.name} is running", f"`sskafka pipeline stop {pipeline.name}` first")
 
 
 def dlq(
     name: FileArgument,
     replay: Annotated[bool, typer.Option("--replay", help="Send them back to the topics they came from.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Those that were replayed before, too.")] = False,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="At most so many; 0: all.")] = 20,
+    everything: Annotated[bool, typer.Option("--all", help="Include those that were already replayed.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="Maximum number; 0: all.")] = 20,
     own_name: OwnNameOption = "",
     profile: ProfileOption = "",
     var: VariableOption = None,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def require_extra() -> None:
-    """Raise CommandError if the extra is missing. Commands without Spark need it too: for Arrow and YAML."""
+    """Raise CommandError if the extra is missing. Commands without Spark need it too, for Arrow and YAML."""
     for module in ("pyarrow", "yaml"):
         if find_spec(module) is None:
             raise CommandError(f"pipelines need {module}", "pip install 'sskafka[spark]'")

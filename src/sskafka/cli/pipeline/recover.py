@@ -37,7 +37,7 @@ def recover(
     if declare and declare not in DECLARABLE:
         raise CommandError(f"--declare {declare}: use {' or '.join(DECLARABLE)}")
     if batch is not None and not declare:
-        raise CommandError("--batch says which batch --declare means; give both")
+        raise CommandError("--batch needs --declare: give both")
     run = f"recover-{uuid.uuid4().hex[:8]}"
     with connected(bootstrap) as session:
         if execute:
@@ -67,7 +67,7 @@ def print_status(sink: "ExactSink", status: "Status") -> None:
     print_heading(f"{sink.name} -> topic {sink.topic} (checkpoint id {sink.query_id})")
     last = status.decision
     if last is None:
-        print("the control topic knows nothing of this query\n")
+        print("the control topic has no record of this query\n")
         return
     print(f"last batch decided: {last.batch if last.batch >= 0 else 'none'}, {last.phase}; {last.rows} rows")
     print(f"owner: {last.owner}, epoch {last.epoch}; checkpoint: {last.checkpoint or 'not known'}")
@@ -110,10 +110,10 @@ def sink_of_checkpoint(directory: Path, query_name: str, bootstrap: str, control
     query_id = query_id_of(str(directory))
     if query_id is None:
         raise CommandError(f"{directory} is not a checkpoint of Spark: it has no file metadata with an id")
-    given = {BOOTSTRAP: bootstrap, "transactionalIdPrefix": query_name, "checkpointLocation": str(directory)}
+    options = {BOOTSTRAP: bootstrap, "transactionalIdPrefix": query_name, "checkpointLocation": str(directory)}
     if control_topic:
-        given["controlTopic"] = control_topic
-    return ExactSink(query_name or query_id, "?", query_id, sink_options(given))
+        options["controlTopic"] = control_topic
+    return ExactSink(query_name or query_id, "?", query_id, sink_options(options))
 
 
 def sinks_of_pipeline(pipeline: "Pipeline", bootstrap: str) -> "list[ExactSink]":
@@ -126,12 +126,12 @@ def sinks_of_pipeline(pipeline: "Pipeline", bootstrap: str) -> "list[ExactSink]"
 
 
 DeclareOption = Annotated[
-    str, typer.Option("--declare", metavar="written|missing", help="What is true of a batch, where nobody can tell.")
+    str, typer.Option("--declare", metavar="written|missing", help="What is true of a batch whose state is not known.")
 ]
 BatchOption = Annotated[
-    int | None, typer.Option("--batch", min=0, help="The batch that --declare means; the last one unless given.")
+    int | None, typer.Option("--batch", min=0, help="The batch for --declare; default: the last one.")
 ]
-MovedOption = Annotated[bool, typer.Option("--moved", help="The checkpoint was moved here, and is no copy.")]
+MovedOption = Annotated[bool, typer.Option("--moved", help="The checkpoint was moved here, not copied.")]
 QueryNameOption = Annotated[
     str, typer.Option("--query-name", help="NAME is a checkpoint: the queryName or transactionalIdPrefix of its query.")
 ]

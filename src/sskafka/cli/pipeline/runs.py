@@ -20,19 +20,21 @@ if TYPE_CHECKING:
 STOP_TIMEOUT_S = 90
 STOP_POLL_S = 0.3
 
-NameArgument = Annotated[str | None, typer.Argument(metavar="[NAME]", show_default=False, help="A pipeline; all.")]
+NameArgument = Annotated[
+    str | None, typer.Argument(metavar="[NAME]", show_default=False, help="A pipeline; default: all.")
+]
 
 
 def status(
     name: NameArgument = None,
     history: Annotated[bool, typer.Option("--history", help="All runs, the newest first, and how they ended.")] = False,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Of the history: at most so many.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of past runs.")] = 20,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TEXT,
 ) -> None:
     """Show how pipelines are doing, or their past runs.
 
-    Rows/s in and out, lag, watermark, rows of state and dead letters, by the events that runs publish."""
+    Shows rows/s in and out, lag, watermark, rows of state and dead letters, from the events that runs publish."""
     from sskafka.pipelines.runner.events import EventLog  # noqa: PLC0415  not for --help
     from sskafka.pipelines.runner.history import newest_runs  # noqa: PLC0415  see above
 
@@ -118,9 +120,13 @@ def stop(name: Annotated[str, typer.Argument(metavar="NAME")], bootstrap: Bootst
         run = runs_so_far(log, name)[-1]
         if run.state is RunState.LOST:
             silent = duration_text(time.time() - run.heard_ms / 1000)
-            raise CommandError(f"the pipeline {name!r} says nothing for {silent}", "its process is gone; run it again")
+            raise CommandError(
+                f"the pipeline {name!r} has been silent for {silent}", "its process is gone; run it again"
+            )
         if run.state in OVER:
-            raise CommandError(f"the pipeline {name!r} does not run", "`sskafka pipeline status` shows what does")
+            raise CommandError(
+                f"the pipeline {name!r} is not running", "`sskafka pipeline status` shows running pipelines"
+            )
         begin = log.end()
         log.append(Event(name, run.run, EventType.STOP_REQUESTED, int(time.time() * 1000)))
         talk(f"run {run.run} of {name} is asked to stop")
@@ -136,6 +142,6 @@ def wait_for_end(log: "EventLog", run: str, begin: int) -> None:
         if time.monotonic() > deadline:
             raise CommandError(
                 f"run {run} did not stop within {STOP_TIMEOUT_S} s",
-                "its batch may take long: `sskafka pipeline status` shows it",
+                "its batch may take a long time: `sskafka pipeline status` shows it",
             )
         time.sleep(STOP_POLL_S)

@@ -15,10 +15,12 @@ from sskafka.cli.usage import UsageError
 if TYPE_CHECKING:
     from sskafka.pipelines.files.pipeline import Pipeline
 
-NamesArgument = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Shipped pipelines; all of them.")]
-RecordsOption = Annotated[int, typer.Option("--records", "-n", min=20, help="About so many records.")]
-SeedOption = Annotated[int, typer.Option("--seed", help="The same seed makes the same records.")]
-MasterOption = Annotated[str, typer.Option("--master", help="Spark's master; local[*] unless given.")]
+NamesArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="[NAME]...", help="Bundled pipelines; default: all.")
+]
+RecordsOption = Annotated[int, typer.Option("--records", "-n", min=20, help="Approximate number of records.")]
+SeedOption = Annotated[int, typer.Option("--seed", help="The same seed generates the same records.")]
+MasterOption = Annotated[str, typer.Option("--master", help="Spark's master; default local[*].")]
 TopicOption = Annotated[
     list[str] | None, typer.Option("--topic", metavar="TABLE=TOPIC", help="Another topic for a table. Repeatable.")
 ]
@@ -31,12 +33,12 @@ def check(
     master: MasterOption = "",
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Compare the results of shipped pipelines with known ones.
+    """Compare the results of bundled pipelines with known ones.
 
     They run on generated records; the exit code is 1 if a result differs."""
     wrong = [name for name in names or _shipped_names() if not check_one(name, records, seed, master, bootstrap)]
     if wrong:
-        raise CommandError(f"the answer of {', '.join(wrong)} is not the known one")
+        raise CommandError(f"wrong result of {', '.join(wrong)}")
 
 
 def check_one(name: str, records: int, seed: int, master: str, bootstrap: str) -> bool:
@@ -51,18 +53,18 @@ def check_one(name: str, records: int, seed: int, master: str, bootstrap: str) -
     differing = run_check(name, settings, lambda text: talk(f"[{time.monotonic() - began:5.1f} s] {text}"))
     for line in differing:
         print(line)
-    print(f"{name}: {'the answer is wrong' if differing else 'every row is as expected'}")
+    print(f"{name}: {'the result is wrong' if differing else 'every row is as expected'}")
     return not differing
 
 
 def generate(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A shipped pipeline.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A bundled pipeline.")],
     records: RecordsOption = 1_000,
     seed: SeedOption = 7,
     topic: TopicOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Write generated records for a shipped pipeline to read."""
+    """Write generated records for a bundled pipeline to read."""
     from sskafka.pipelines.shipped import load_shipped  # noqa: PLC0415  not for --help
     from sskafka.pipelines.shipped.exercise import Task  # noqa: PLC0415  see above
     from sskafka.pipelines.shipped.selfcheck import make_exercise, produce, topics_of  # noqa: PLC0415  see above
@@ -76,7 +78,7 @@ def generate(
 
 
 def rewired(pipeline: "Pipeline", own_name: str, topic: list[str] | None, to: list[str] | None = None) -> "Pipeline":
-    """Return the pipeline with the topics and places that the options name."""
+    """Return the pipeline with the topics and locations that the options name."""
     from sskafka.pipelines.shipped.wiring import WiringError, wired  # noqa: PLC0415  not for --help
 
     topics, places = key_values(topic, "--topic"), key_values(to, "--to")
@@ -94,4 +96,4 @@ def _shipped_names() -> list[str]:
 
 def _refuse_unknown(name: str) -> None:
     if name not in _shipped_names():
-        raise CommandError(f"there is no shipped pipeline {name}", f"one of {', '.join(_shipped_names())}")
+        raise CommandError(f"there is no bundled pipeline {name}", f"one of {', '.join(_shipped_names())}")

@@ -1,3 +1,1 @@
-"""The program for `spark-submit`. It has its own directory, because Python would import its neighbours as top-level
-modules.
-"""
+"""The program for `spark-submit`, in its own directory: Python would import modules next to it as top-level modules."""

@@ -1,4 +1,4 @@
-"""`sskafka pipeline run` as a program for spark-submit, which takes a file and no command.
+"""`sskafka pipeline run` as a program for spark-submit, which runs a file instead of a command.
 
     spark-submit --master spark://host:7077 $(sskafka pipeline script) clicks.yaml -b broker:9092
 

@@ -1,1 +1,1 @@
-"""`format("sskafka")`: topics as Spark tables and streams, over Kafka's own protocol, without a jar."""
+"""The Spark connector `format("sskafka")`: reads and writes topics over Kafka's protocol and needs no jar."""

@@ -1,4 +1,4 @@
-"""Arrow's binary columns as numpy sees them: all bytes in a row, and where each value begins and ends."""
+"""Binary columns of Arrow as numpy arrays: the bytes of all values, and the bounds of each value."""
 
 from typing import TypeAlias
 
@@ -11,19 +11,19 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 
 def bounds_and_bytes(column: pa.BinaryArray) -> tuple[Numbers, Bytes]:
-    """Value i lies between bounds i and i + 1; a null takes no place."""
+    """Return the bounds of the values and their bytes; value i is between bounds i and i + 1. A null has no bytes."""
     _, offsets, content = column.buffers()
     bounds = np.frombuffer(offsets, dtype=np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
     return bounds, np.frombuffer(content or b"", dtype=np.uint8)
 
 
 def binary_or_nulls(rows: pa.RecordBatch, name: str) -> pa.BinaryArray:
-    """The column of that name, text or bytes; nulls where there is none."""
+    """Return the column as bytes; a column of nulls if the rows do not have it."""
     return rows.column(name).cast(pa.binary()) if name in rows.schema.names else pa.nulls(rows.num_rows, pa.binary())
 
 
 def binary_column(matrix: Bytes, present: npt.NDArray[np.bool_]) -> pa.BinaryArray:
-    """A value a row: those of its bytes that are present."""
+    """Return a column with one value for each row of the matrix, made of the bytes that are marked as present."""
     bounds = np.zeros(len(matrix) + 1, dtype=np.int32)
     np.cumsum(present.sum(axis=1), out=bounds[1:])
     buffers = [None, pa.py_buffer(bounds), pa.py_buffer(matrix[present])]

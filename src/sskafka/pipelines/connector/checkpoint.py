@@ -1,10 +1,10 @@
-"""What the sink reads of Spark's checkpoint: the query's id, and which offsets a batch covers.
+"""The parts of Spark's checkpoint that the sink reads: the id of the query, and the offsets that a batch covers.
 
-    <checkpoint>/metadata           {"id": "..."}    the query's id, for as long as the checkpoint lives
-    <checkpoint>/offsets/<batch>    v1 / metadata of the batch / offsets of each source, a line each
+    <checkpoint>/metadata           {"id": "..."}    the id of the query, as long as the checkpoint exists
+    <checkpoint>/offsets/<batch>    v1 / metadata of the batch / offsets of each source, one line each
 
-Local paths are read directly, others through Arrow's file systems. What cannot be read is unknown, and not an error:
-Spark may reach a file system that this process does not.
+Local paths are read directly, others through Arrow's file systems. A file that cannot be read is not an error: Spark
+may have access to a file system that this process cannot reach. The caller treats its content as unknown.
 """
 
 import hashlib
@@ -20,9 +20,9 @@ _LINES_BEFORE_OFFSETS = 2
 
 
 def place_of(location: str) -> str:
-    """The location in one spelling, to compare it with another; empty where it is not known.
+    """Return the location in a normalized form that can be compared; empty if it is not known.
 
-    Tasks ask this too, on other hosts: nothing is looked up, and a relative path says nothing."""
+    Tasks on other hosts call this as well, so the file system is not used, and a relative path counts as unknown."""
     if not location:
         return ""
     path = local_path(location)
@@ -32,7 +32,7 @@ def place_of(location: str) -> str:
 
 
 def query_id_of(location: str) -> str | None:
-    """The id that Spark gave the query when it made the checkpoint."""
+    """Return the id that Spark gave the query when it created the checkpoint."""
     text = read_checkpoint(location, "metadata")
     try:
         return None if text is None else str(json.loads(text)["id"])
@@ -41,7 +41,9 @@ def query_id_of(location: str) -> str | None:
 
 
 def offsets_digest(location: str, batch: int) -> str:
-    """Tells two batches of one number apart that cover different offsets; empty where that cannot be read."""
+    """Return a digest of the offsets that a batch covers; empty if they cannot be read.
+
+    Two batches with the same number but other offsets have different digests."""
     text = read_checkpoint(location, f"offsets/{batch}")
     if text is None:
         return ""
@@ -50,7 +52,7 @@ def offsets_digest(location: str, batch: int) -> str:
 
 
 def local_path(location: str) -> Path | None:
-    """The path of a location on this machine; None where it is a URL of another file system."""
+    """Return the path of a location on this machine; None if it is a URL of another file system."""
     parts = urlsplit(location)
     if "://" not in location and parts.scheme != "file":
         return Path(location)
@@ -58,7 +60,7 @@ def local_path(location: str) -> Path | None:
 
 
 def read_checkpoint(location: str, name: str) -> str | None:
-    """The text of a file of the checkpoint; None where it is not there or cannot be read."""
+    """Return the text of a file of the checkpoint; None if it does not exist or cannot be read."""
     if not location:
         return None
     path = local_path(location)
@@ -76,5 +78,5 @@ def _read_remote(location: str, name: str) -> str | None:
         with system.open_input_stream(f"{root.rstrip('/')}/{name}") as stream:
             return str(stream.read().decode())
     except (ArrowInvalid, ArrowNotImplementedError) as error:
-        logger.info("the checkpoint %s is not readable here: %s", location, error)
+        logger.info("the checkpoint %s cannot be read from this process: %s", location, error)
         return None

@@ -1,4 +1,4 @@
-"""The columns of the source in Arrow's words; `spark_schema` has them in Spark's."""
+"""The columns of the source as an Arrow schema; `spark_schema` has the same columns as a Spark schema."""
 
 import pyarrow as pa
 

@@ -1,18 +1,18 @@
-"""The control topic: what each query decided last (`decision` describes a record), under the query's prefix as key.
+"""The control topic, which stores the last decision of each query (see `decision`) under the query's prefix as key.
 
-It is written in transactions of the id `<prefix>-driver`. Whoever initialized that id last is the only one who can
-write until somebody initializes it in turn. Only committed records are read.
+Decisions are written in transactions of the id `<prefix>-driver`. Only the process that initialized this id last can
+write. Readers use read_committed.
 
-All queries share one partition, and readers of committed records see nothing behind an open transaction:
+All queries share one partition, and a read_committed reader stops at the first open transaction:
 
-    decision of A | open: B | decision of A          B died while it wrote, or is about to end it
+    decision of A | open: B | decision of A          B has died while it wrote, or is about to commit
                   ^ readers stop here
 
-Whoever took the older decision of A for its last one would write a batch again. So reading waits until everything is
-settled that stood there when it began.
+A reader that took the first decision of A for the last one would write a batch again. Therefore `read` waits until all
+transactions that were open when it started have ended.
 
-Queries of earlier versions had a prefix without the checkpoint's id. A query that finds nothing under its prefix takes
-over what it decided under the earlier one.
+Queries of earlier versions had a prefix without the id of the checkpoint. A query that finds no decision under its own
+prefix continues with the decision under the earlier one.
 """
 
 import asyncio
@@ -44,12 +44,12 @@ DRIVER_TIMEOUT_MS = 60_000
 _TAIL_RECORDS = 64
 _READ_UNCOMMITTED, _READ_COMMITTED = 0, 1
 _SETTLED_WITHIN_MS = 90_000
-"""Longer than brokers need to abort what a dead driver had open: its timeout, and the pause between their looks."""
+"""Longer than the brokers need to abort the transaction of a dead driver: its timeout plus their check interval."""
 _SETTLED_POLL_S = 0.02
 
 
 class CommitLog:
-    """The decisions of one query, kept in partition 0 of the control topic."""
+    """The decisions of one query in partition 0 of the control topic."""
 
     def __init__(self, session: ClusterSession, options: SinkOptions, prefix: str, query_id: str = "") -> None:
         self._session = session
@@ -59,14 +59,14 @@ class CommitLog:
         self._partition = TopicPartition(options.control_topic, 0)
         self._sequences: dict[Transaction, int] = {}
         self.earlier_prefix = ""
-        """Of the version before this one, once something was found under it."""
+        """The prefix of the previous version, if a decision was found under it."""
 
     def read(self) -> Decision | None:
-        """The query's last decision. Waits for every write that is under way in the topic."""
+        """Return the last decision of the query. Waits until all open transactions in the topic have ended."""
         return self._found(self._settled_end, changes=True)
 
     def peek(self) -> Decision | None:
-        """The last decision that is visible now; a newer one may be about to appear. Changes nothing."""
+        """Return the last decision that is visible now; a newer one may be about to be committed. Changes nothing."""
         return self._found(partial(self._end, _READ_COMMITTED), changes=False)
 
     def _found(self, end: Callable[[], Coroutine[Any, Any, int]], *, changes: bool) -> Decision | None:
@@ -85,7 +85,9 @@ class CommitLog:
         return self._last_of(self._prefix, last) or self._of_an_earlier_version(last, changes=changes)
 
     def _is_created_now(self) -> bool:
-        """False where it exists: the broker that was asked has not heard of it yet, and it may hold decisions."""
+        """Create the topic, and return False if it exists after all.
+
+        A broker may not know yet of a topic that exists and contains decisions."""
         topic = NewTopic(self._partition.topic, 1, configs={"cleanup.policy": "compact"})
         return bool(create_topics(self._session, [topic]))
 
@@ -96,14 +98,16 @@ class CommitLog:
         found = self._last_of(name, end_offset)
         if found is None or found.query_id != self._query_id:
             return None
-        if changes and not self.earlier_prefix:  # a driver of that version must not decide under its prefix any more
+        if (
+            changes and not self.earlier_prefix
+        ):  # a driver of that version must no longer be able to decide under its prefix
             self.earlier_prefix = name
             self._session.run(begin(self._session.cluster, f"{name}-driver", DRIVER_TIMEOUT_MS))
             return self.read()
         return found
 
     def _last_of(self, prefix: str, end_offset: int) -> Decision | None:
-        """The tail is looked at first, then ever more of the topic. Offsets before its start are skipped."""
+        """Return the last decision under the prefix. Reads the end of the topic first, then more and more of it."""
         tail = _TAIL_RECORDS
         while True:
             start = max(0, end_offset - tail)
@@ -113,7 +117,7 @@ class CommitLog:
             tail *= 8
 
     def write(self, decision: Decision, driver: Transaction) -> None:
-        """One transaction with one record; `driver` is the id's last initialization."""
+        """Write one record in one transaction; `driver` is the last initialization of the driver's id."""
         self._session.run(self._write(decision, driver))
 
     async def _write(self, decision: Decision, driver: Transaction) -> None:
@@ -143,7 +147,7 @@ class CommitLog:
             if cluster.clock.monotonic_ms() >= deadline_ms:
                 raise ConnectorError(
                     f"{self._partition}: a transaction that began at offset {settled} is still open after "
-                    f"{_SETTLED_WITHIN_MS // 1000} s and hides what was decided behind it. "
+                    f"{_SETTLED_WITHIN_MS // 1000} s and hides later decisions. "
                     f"`sskafka transaction list` shows it"
                 )
             await asyncio.sleep(_SETTLED_POLL_S)

@@ -1,26 +1,28 @@
-"""The sink's commit protocol: how a query's tasks and drivers make each batch visible exactly once. Pure: no I/O.
+"""The commit protocol of the sink: how tasks and drivers of a query make each batch visible exactly once. Pure: no I/O.
 
-Every operation is a generator. It yields what it wants done (an effect) and is sent the answer; `committing` performs
-the effects on a cluster, the simulation performs them on a model of one, in every order. docs/adr/0016 has the states.
+Every operation is a generator. It yields an effect, which the caller performs, and receives the result. `committing`
+performs the effects on a cluster; the simulation performs them on a model of one, in every order. docs/adr/0016
+describes the states.
 
-    task      claim ─> epoch E ─> writes a transaction of its own, named after E, leaves it open
-    driver    commit: hold E ─> settle what was decided before ─> inspect every part ─> decide ─> settle ─> sweep
-                      └── the next batch of the same process: hold what the last one left, without asking
-              abort:  hold   ─> decided? forward : release E, then abort the parts
+    task      claim ─> epoch E ─> writes in its own transaction, named after E, and leaves it open
+    driver    commit: hold E ─> settle earlier decision ─> inspect every part ─> decide ─> settle ─> sweep
+                      └── next batch of the same process: uses what the last one left, without asking
+              abort:  hold   ─> decided? complete it : release E, then abort the parts
 
-Rules that keep it safe:
+The rules that make it safe:
 
-1. Fence, then read, then write. `FenceDriver` takes the transactional id of the query's driver. Nobody else can write a
-   decision until they fence in turn, and whoever was fenced reads again: writes are a compare-and-set. So a process
-   that was not fenced since its last write knows the last decision, and writes the next one without reading. If it was
-   fenced, that write fails, and the process fences and reads as any other.
-2. Only the owner of the newest epoch decides. A run claims before its first record is written.
-3. A batch number is decided once. The same batch again is dropped; another batch under the same number is refused.
-4. A batch is decided when every one of its transactions was seen open, with time left to commit it.
-5. A decided batch is never aborted. `abort` looks for the decision first, and gives the epoch up before it aborts
-   anything, so that a commit that is still under way elsewhere cannot decide any more.
-6. Nobody but its task attempt ever initializes the transactional id of an open transaction of the newest epoch: ids
-   name the epoch and the process. Sweeping aborts older epochs, and of its own epoch exactly the transactions it saw.
+1. Fence, then read, then write. `FenceDriver` initializes the transactional id of the query's driver. After that no
+   other process can write a decision until it fences in turn, and a process that was fenced must read again: each write
+   is a compare-and-set. A process that was not fenced since its last write therefore knows the last decision and may
+   write the next one without reading. If it was fenced, the write fails, and the process fences and reads again.
+2. Only the owner of the newest epoch decides. A run claims an epoch before its first record is written.
+3. A batch number is decided once. The same batch again is dropped; a different batch with the same number is refused.
+4. A batch is decided only after each of its transactions was seen open, with enough time left to commit it.
+5. A decided batch is never aborted. `abort` looks for the decision first, and releases the epoch before it aborts a
+   transaction, so that a commit that is still running elsewhere can no longer decide.
+6. Only the task attempt itself initializes the transactional id of an open transaction of the newest epoch: ids
+   contain the epoch and the process. A sweep aborts transactions of older epochs, and of its own epoch exactly those
+   that it has seen.
 """
 
 from collections.abc import Generator, Sequence
@@ -40,27 +42,28 @@ from sskafka.pipelines.connector.errors import (
 T = TypeVar("T")
 
 TRIES_MAX = 30
-"""So often an operation begins again because another process took the driver's id meanwhile."""
+"""Number of times that an operation starts over because another process has taken the driver's id."""
 
 
 @dataclass(frozen=True, slots=True)
 class FenceDriver:
-    """Initialize the transactional id of the query's driver. Answer: its `Transaction`."""
+    """Initialize the transactional id of the query's driver. Result: its `Transaction`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadDecision:
-    """Answer: the query's last committed `Decision`, or None."""
+    """Read the last committed decision of the query. Result: a `Decision`, or None."""
 
 
 @dataclass(frozen=True, slots=True)
 class PeekDecision:
-    """As `ReadDecision`, without waiting for writes under way: the answer may be older than the last decision."""
+    """As `ReadDecision`, but without waiting for open transactions: the result may be older than the last decision."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteDecision:
-    """Answer: True, or False when the driver's id was taken over. After False the record may or may not be there."""
+    """Write a decision. Result: False if another process has taken the driver's id; then the record may be there or
+    not."""
 
     decision: Decision
     driver: Transaction
@@ -68,49 +71,49 @@ class WriteDecision:
 
 @dataclass(frozen=True, slots=True)
 class Inspect:
-    """Ask the coordinator for the state of a transaction. Answer: `Condition`."""
+    """Ask the coordinator for the state of a transaction. Result: a `Condition`."""
 
     part: Part
 
 
 @dataclass(frozen=True, slots=True)
 class CommitPart:
-    """Answer: "" when the transaction is committed, or why it can never be."""
+    """Commit a transaction. Result: empty if it is committed, otherwise the reason why it never can be."""
 
     part: Part
 
 
 @dataclass(frozen=True, slots=True)
 class AbortPart:
-    """Abort a transaction that nobody will commit; failing to do so does no harm."""
+    """Abort a transaction that nobody will commit; a failure does no harm."""
 
     part: Part
 
 
 @dataclass(frozen=True, slots=True)
 class LookUp:
-    """Answer: whether readers of committed records see the part; None when that cannot be found out."""
+    """Ask whether the part is visible to read_committed readers. Result: None if that cannot be determined."""
 
     part: Part
 
 
 @dataclass(frozen=True, slots=True)
 class AbortOlder:
-    """Abort the open transactions of the query's epochs before this one, and fence their producers."""
+    """Abort the open transactions of earlier epochs of the query, and fence their producers."""
 
     epoch: int
 
 
 @dataclass(frozen=True, slots=True)
 class AbortLeftovers:
-    """Abort the open transactions of this epoch: those of attempts that failed or came second."""
+    """Abort the open transactions of this epoch, which belong to attempts that failed or were superseded."""
 
     epoch: int
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait a moment at random, so that processes that fence each other do not do so forever."""
+    """Wait for a short random time, so that two processes do not fence each other forever."""
 
     tries: int
 
@@ -132,24 +135,24 @@ Steps: TypeAlias = Generator[Effect, Any, T]
 
 
 class Condition(NamedTuple):
-    """A transaction as its coordinator describes it."""
+    """The state of a transaction as its coordinator describes it."""
 
     is_open: bool
-    """The same transaction, and neither committed nor aborted."""
+    """Whether the same transaction is neither committed nor aborted."""
     state: str
     time_left_ms: float = float("inf")
 
 
 class Query(NamedTuple):
-    """What does not change while a query runs."""
+    """Properties that do not change while a query runs."""
 
     query_id: str
     name: str
-    """As messages call it."""
+    """The name that messages use."""
     owner: Owner
     checkpoint: str = ""
     reserve_ms: int = 0
-    """How much time a transaction must have left when its batch is decided."""
+    """The time that a transaction must have left when its batch is decided."""
 
 
 class Attempt(NamedTuple):
@@ -159,7 +162,7 @@ class Attempt(NamedTuple):
     parts: tuple[Part, ...] = ()
     offsets: str = ""
     had_failures: bool = False
-    """Whether a task of the batch was tried more than once."""
+    """Whether a task of the batch was attempted more than once."""
 
 
 class Plan(NamedTuple):
@@ -174,12 +177,12 @@ class CommitProtocol:
     def __init__(self, query: Query) -> None:
         self._query = query
         self._kept: tuple[Decision, Transaction] | None = None
-        """The last decision that this process wrote, and the driver that wrote it."""
+        """The last decision that this process wrote, and the driver's transaction with which it wrote."""
 
-    # -- owning a query
+    # -- ownership of a query
 
     def claim(self) -> Steps[int]:
-        """The epoch of this run: the one it has, or a new one. What older runs left is settled and aborted."""
+        """Return the epoch of this run, and claim one if it has none. Settles or aborts what older runs left."""
         last = yield PeekDecision()
         if last is not None and last.owner == self._query.owner:
             return int(last.epoch)
@@ -213,17 +216,17 @@ class CommitProtocol:
         if last.query_id == self._query.query_id and mine and last.checkpoint not in {"", mine}:
             raise CheckpointError(
                 f"the checkpoint {mine} has the id of {last.checkpoint}: one is a copy of the other, and both would "
-                f"write batches of one query {self._query.name!r}. Start the copy with an empty checkpointLocation. "
-                "If the checkpoint was moved, `sskafka pipeline recover --moved` records its new place"
+                f"write batches of the query {self._query.name!r}. Start the copy with an empty checkpointLocation. "
+                "If the checkpoint was moved, `sskafka pipeline recover --moved` records its new location"
             )
 
     def _hold(self, epoch: int) -> Steps[tuple[Decision, Transaction]]:
-        """The last decision, while nobody else can write one; raises FencedError where the epoch is over."""
+        """Return the last decision while no other process can write one; raises FencedError if the epoch has ended."""
         driver, last = yield from self._fence_and_read()
         if last is None:
             raise CheckpointError(
-                f"the control topic has lost what it knew of the query {self._query.name!r}: this run claimed it and "
-                "the record is gone. Restore the control topic, or see `sskafka pipeline recover`"
+                f"the control topic has lost the state of the query {self._query.name!r}: this run has claimed "
+                "it, but the record of that is gone. Restore the control topic, or see `sskafka pipeline recover`"
             )
         if last.epoch != epoch:
             raise self._superseded()
@@ -235,13 +238,13 @@ class CommitProtocol:
     def _contended(self) -> ConnectorError:
         return ConnectorError(
             f"other processes took the driver's id of the query {self._query.name!r} {TRIES_MAX} times in a row; "
-            "nothing was decided. Several runs of one query seem to start over and over"
+            "nothing was decided. Several runs of the query seem to restart again and again"
         )
 
-    # -- going forward
+    # -- completing a decision
 
     def _settle(self, held: Decision, driver: Transaction) -> Steps[tuple[Decision, Transaction]]:
-        """Commit what was decided and record what became of it."""
+        """Commit the decided parts, and record the outcome of each."""
         while held.phase is Phase.DECIDED:
             parts = []
             for part in held.parts:
@@ -266,7 +269,7 @@ class CommitProtocol:
                 return part._replace(fate=Fate.UNKNOWN)
 
     def _sweep(self, held: Decision, driver: Transaction) -> Steps[tuple[Decision, Transaction]]:
-        """Abort what older epochs left open. They can decide nothing, and what they decided is settled."""
+        """Abort the open transactions of older epochs. These can no longer decide, and their decisions are settled."""
         while not held.swept:
             yield AbortOlder(held.epoch)
             swept = replace(held, swept=True)
@@ -279,7 +282,7 @@ class CommitProtocol:
     # -- committing a batch
 
     def commit(self, attempt: Attempt, epoch: int | None) -> Steps[Decision]:
-        """Decide the batch and commit its parts. `epoch` is that of the tasks, None when none of them wrote."""
+        """Decide the batch and commit its parts. `epoch` is the epoch of the tasks; None if no task wrote a record."""
         if epoch is None:
             epoch = yield from self.claim()
         if not attempt.parts and (yield from self._has_nothing_to_do(epoch)):
@@ -300,8 +303,9 @@ class CommitProtocol:
         raise self._contended()
 
     def _take_kept(self, attempt: Attempt, epoch: int) -> tuple[Decision, Transaction] | None:
-        """What the last commit of this process left, where the attempt is a later batch of the same run. Anything else
-        is looked up: only a write shows that what is kept is stale."""
+        """Return what the last commit of this process left, if the attempt is a later batch of the same run.
+
+        In all other cases the decision is read again: only a failing write shows that the kept one is out of date."""
         kept, self._kept = self._kept, None
         if kept is None or not attempt.parts or not NO_BATCH < kept[0].batch < attempt.batch:
             return None
@@ -319,8 +323,9 @@ class CommitProtocol:
         return self._of_this_query(last).batch != NO_BATCH
 
     def plan(self, held: Decision, attempt: Attempt) -> Plan:
-        """What the batch number and the last decision make of an attempt. Raises where going on would lose rows or
-        write them twice."""
+        """Return what to do with an attempt, given the last decision.
+
+        Raises if continuing would lose rows or write them twice."""
         last_batch = self._of_this_query(held).batch
         if held.phase is Phase.PARTIAL:
             if attempt.batch == last_batch:
@@ -333,7 +338,7 @@ class CommitProtocol:
         if attempt.batch < last_batch:
             raise self._older_checkpoint(attempt.batch, last_batch)
         if held.holds(attempt.parts):
-            return Plan()  # decided by this very attempt; the answer was lost
+            return Plan()  # this attempt has decided it, but the response was lost
         self._refuse_other_rows(held, attempt)
         return Plan(drop=attempt.parts)
 
@@ -341,7 +346,7 @@ class CommitProtocol:
         return held if held.query_id == self._query.query_id else held.of_another_query(self._query.query_id)
 
     def _completed(self, held: Decision, attempt: Attempt) -> Plan:
-        """Parts of the decided batch that brokers aborted are taken from this attempt of the batch."""
+        """Take parts that the brokers have aborted after the decision from this attempt of the batch."""
         there = held.parts_that(Fate.COMMITTED)
         if held.parts_that(Fate.UNKNOWN):
             raise self._failed(held)
@@ -358,7 +363,7 @@ class CommitProtocol:
         return Plan(decide=(*there, *missing), drop=repeated, writes=True)
 
     def _refuse_other_rows(self, held: Decision, attempt: Attempt) -> None:
-        """A batch under the number of one that is committed must be the same batch."""
+        """Raise if a batch has the number of a committed batch but other rows."""
         if held.offsets and attempt.offsets:
             same = held.offsets == attempt.offsets
         elif all(part.is_known for part in (*held.parts, *attempt.parts)):
@@ -370,8 +375,8 @@ class CommitProtocol:
             raise CheckpointError(
                 f"batch {attempt.batch} of query {self._query.name!r} is in the topic with {held.rows} rows, and Spark "
                 f"has written another batch {attempt.batch} with {rows} rows: the checkpoint is older than the output "
-                "or a copy, and plans the batch anew. Nothing was committed. Use the newest checkpoint. "
-                "`sskafka pipeline recover` shows what was decided and says how to go on"
+                "or a copy, and Spark plans the batch again. Nothing was committed. Use the newest checkpoint. "
+                "`sskafka pipeline recover` shows what was decided and says how to continue"
             )
 
     def _inspect(self, batch: int, parts: Sequence[Part]) -> Steps[None]:
@@ -383,7 +388,7 @@ class CommitProtocol:
                 raise NotDecidedError(
                     f"batch {batch} of query {self._query.name!r} was not committed: its transaction "
                     f"{part.transaction.transactional_id} is no longer open (its state is {condition.state}). "
-                    "Nothing of the batch is visible; start the query again and Spark writes the batch anew. If "
+                    "No part of the batch is visible; start the query again, and Spark repeats the batch. If "
                     "batches take longer than transactionTimeoutMs, raise it (and the brokers' "
                     "transaction.max.timeout.ms), write smaller batches (maxOffsetsPerTrigger), or set "
                     "transaction.two.phase.commit.enable=true on the brokers"
@@ -392,7 +397,7 @@ class CommitProtocol:
                 raise NotDecidedError(
                     f"batch {batch} of query {self._query.name!r} was not committed: its transaction "
                     f"{part.transaction.transactional_id} times out in {max(0, condition.time_left_ms):.0f} ms, too "
-                    f"soon to commit it safely ({self._query.reserve_ms} ms are needed). Nothing of the batch is "
+                    f"soon to commit it safely ({self._query.reserve_ms} ms are needed). No part of the batch is "
                     "visible; start the query again with a higher transactionTimeoutMs (and the brokers' "
                     "transaction.max.timeout.ms), or with smaller batches (maxOffsetsPerTrigger)"
                 )
@@ -411,10 +416,10 @@ class CommitProtocol:
         for part in parts:
             yield AbortPart(part)
 
-    # -- when Spark gives a batch up
+    # -- aborting a batch
 
     def abort(self, attempt: Attempt, epoch: int | None) -> Steps[Decision | None]:
-        """Spark calls this whenever a commit failed, whatever the reason: the batch may be decided."""
+        """Abort an attempt. Spark calls this after any failed commit, so the batch may be decided: then complete it."""
         last = None
         for tries in range(TRIES_MAX):
             driver, last = yield from self._fence_and_read()
@@ -424,7 +429,7 @@ class CommitProtocol:
                 settled, _ = yield from self._settle(last, driver)
                 return settled
             if not self._owns(last, epoch):
-                break  # a superseded run can decide nothing any more
+                break  # a superseded run can no longer decide
             released = last.released()
             if (yield WriteDecision(released, driver)):
                 last, driver = yield from self._settle(released, driver)
@@ -437,7 +442,7 @@ class CommitProtocol:
     def _owns(self, last: Decision, epoch: int | None) -> bool:
         return last.owner == self._query.owner if epoch is None else last.epoch == epoch
 
-    # -- what cannot be mended here
+    # -- errors that need an administrator
 
     def _failed(self, held: Decision) -> CommitFailedError:
         lost = held.parts_that(Fate.ABORTED, Fate.UNKNOWN)
@@ -457,7 +462,7 @@ class CommitProtocol:
     def _older_checkpoint(self, batch: int, last_batch: int) -> CheckpointError:
         return CheckpointError(
             f"Spark writes batch {batch} of query {self._query.name!r}, but batch {last_batch} is in the topic "
-            "already: the checkpoint is older than the output. Use the newest checkpoint, or start anew with "
+            "already: the checkpoint is older than the output. Use the newest checkpoint, or start over with "
             "another checkpointLocation"
         )
 
@@ -465,11 +470,11 @@ class CommitProtocol:
         return CheckpointError(
             f"Spark writes batch {batch} of query {self._query.name!r}, but the control topic knows of no batch before "
             "it: the control topic was deleted, or the query ran with deliveryGuarantee=at-least-once until now. "
-            f"Whether batch {batch} is in the topic already cannot be told. `sskafka pipeline recover` with "
-            f"--batch {batch} --declare missing (or written) records which"
+            f"It is not known whether batch {batch} is already in the topic. `sskafka pipeline recover` with "
+            f"--batch {batch} --declare missing (or written) records this"
         )
 
 
 def _sum(parts: Sequence[Part]) -> tuple[int, int]:
-    """Rows and digests of a batch, however they are spread over tasks."""
+    """Return the sums of rows and digests; they do not depend on how rows are distributed over tasks."""
     return sum(part.rows for part in parts), sum(part.digest for part in parts)

@@ -1,8 +1,8 @@
-"""The sink's protocol on a real cluster: `commit_protocol` says what to do next, `Committer` has it done.
+"""The commit protocol on a cluster: `Committer` performs the effects that `commit_protocol` yields.
 
-task      <prefix>-<epoch>-<process>-<number>    its transactional id, of nobody else (`task_ids`)
+task      <prefix>-<epoch>-<process>-<number>    the transactional id of one task (`task_ids`)
 driver    <prefix>-driver                        writes decisions to the control topic
-prefix    <name>-<query id>                      the query id is that of the checkpoint: no other query has it
+prefix    <name>-<query id>                      the query id is that of the checkpoint; no other query has it
 """
 
 import logging
@@ -37,7 +37,7 @@ from sskafka.pipelines.connector.transactions import (
 T = TypeVar("T")
 
 RESERVE_MS_MAX = 30_000
-"""What a transaction must have left when its batch is decided: a third of its timeout, at most this."""
+"""Upper limit of the time that a transaction must have left when its batch is decided: a third of its timeout."""
 LOOK_UP_TIMEOUT_MS = 30_000
 PAUSE_S_MAX = 1.0
 
@@ -64,7 +64,7 @@ class Coordinator(Protocol):
 
 
 class DecisionLog(Protocol):
-    """Where a query's decisions are kept; only the last to initialize the driver's id may write."""
+    """The storage of a query's decisions; only the process that initialized the driver's id last may write."""
 
     earlier_prefix: str
 
@@ -74,7 +74,7 @@ class DecisionLog(Protocol):
 
 
 class ClusterCoordinator:
-    """Asks a real cluster."""
+    """Sends the requests to a cluster."""
 
     def __init__(self, session: ClusterSession, bootstrap: str) -> None:
         self._session = session
@@ -96,7 +96,7 @@ class ClusterCoordinator:
         return self._session.run(open_transaction_of(self._session.cluster, transactional_id))
 
     def is_visible(self, place: Place) -> bool | None:
-        """Whether the record there is committed. None when it is gone: deleted by retention, or compacted away."""
+        """Return whether the record is committed; None if it no longer exists, because of retention or compaction."""
         try:
             if self._has_record(place, "read_committed"):
                 return True
@@ -135,7 +135,7 @@ class Committer:
     # -- operations
 
     def claim(self) -> int:
-        """The epoch of this run. Whoever asks first claims it; a run that was superseded gets a FencedError."""
+        """Return the epoch of this run. The first caller claims it; a superseded run receives a FencedError."""
         return self._done(self._protocol.claim())
 
     def commit(self, attempt: Attempt, epoch: int | None = None) -> Decision:
@@ -145,16 +145,16 @@ class Committer:
         return self._done(self._protocol.abort(attempt, epoch))
 
     def fence(self) -> None:
-        """Take the driver's id: what a driver of an older run was about to decide is aborted."""
+        """Initialize the driver's id, which aborts what a driver of an older run was about to decide."""
         self._coordinator.begin(f"{self._prefix}-driver")
 
     def recover(self) -> Decision | None:
-        """Claim the query: what an earlier run decided is committed, what it left open is aborted."""
+        """Claim the query: commit what an earlier run has decided, and abort its other transactions."""
         self.claim()
         return self._log.read()
 
     def commit_job(self, transactions: Sequence[Transaction], *, had_failures: bool = False) -> None:
-        """A job is over when its transactions are: nobody will run it again by itself."""
+        """Commit the transactions of a batch job. Nothing runs a job again by itself, so no decision is recorded."""
         for transaction in transactions:
             cause = self._committed(transaction)
             if cause:
@@ -235,7 +235,7 @@ class Committer:
         except KafkaError as error:
             logger.info("%s needs no abort: %s", transaction.transactional_id, error)
         except ClientError as error:
-            logger.warning("%s stays open for now, brokers are away: %s", transaction.transactional_id, error)
+            logger.warning("%s stays open, because brokers are not available: %s", transaction.transactional_id, error)
 
     def _looked_up(self, part: Part) -> bool | None:
         return None if part.place is None else self._coordinator.is_visible(part.place)
@@ -252,7 +252,7 @@ class Committer:
                 self._coordinator.begin(name)
 
     def _abort_leftovers(self, epoch: int) -> None:
-        """Exactly the transactions that are open now: their ids may be in use again a moment later."""
+        """Abort exactly the transactions that are open now: their ids may be in use again a moment later."""
         names = self._coordinator.open_transactions(f"{self._prefix}-{epoch}-")
         for transaction in [self._coordinator.open_transaction_of(name) for name in names]:
             if transaction is not None:
@@ -260,7 +260,7 @@ class Committer:
 
 
 def prefix_of(name: str, query_id: str) -> str:
-    """Of a query's transactional ids. Two jobs may have one name, but not one checkpoint."""
+    """Return the prefix of a query's transactional ids. Two jobs may share a name, but not a checkpoint."""
     return f"{name or 'spark'}-{query_id}"
 
 

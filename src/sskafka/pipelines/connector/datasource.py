@@ -1,6 +1,7 @@
 """The data source that Spark finds under the name `sskafka`.
 
-Spark loads this in all of its Python processes, and each needs a part: reading and writing are imported when needed.
+Spark imports this module in all of its Python processes, and each of them needs only a part of the connector. Therefore
+the modules for reading and writing are imported when they are used.
 """
 
 from pyspark.sql.datasource import (
@@ -45,14 +46,14 @@ class SSKafkaDataSource(DataSource):
         return StreamReader(source_options(self.options, streaming=True))
 
     def _check_schema(self, schema: StructType) -> None:
-        """Spark lets a user give any; what is read has these columns always."""
+        """Raise if the user has specified a schema: the columns are fixed."""
         from sskafka.pipelines.connector.columns import arrow_schema  # noqa: PLC0415  see above
 
-        given = [field.name for field in schema.fields]
+        requested = [field.name for field in schema.fields]
         fixed = arrow_schema(include_headers=includes_headers(self.options)).names
-        if given != fixed:
+        if requested != fixed:
             raise ConnectorError(
-                f"the columns of a topic are {', '.join(fixed)}; they cannot be changed to {', '.join(given)}. "
+                f"the columns of a topic are {', '.join(fixed)}; they cannot be changed to {', '.join(requested)}. "
                 "Remove schema(...); from_json reads the value"
             )
 

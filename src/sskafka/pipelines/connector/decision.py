@@ -1,16 +1,16 @@
-"""What a query's driver has decided, as the control topic keeps it: one record a query, the newest counts.
+"""The last decision of a query's driver, as a record of the control topic. The newest record of a query counts.
 
     {"format": 2, "query_id", "checkpoint", "epoch", "owner", "past_owners", "batch", "phase", "offsets", "swept",
      "parts": [{"id", "producer_id", "producer_epoch", "version", "slot", "rows", "digest", "place", "fate"}]}
 
-    phase        means
+    phase        meaning
     ---------    -------------------------------------------------------------------------------------------------
-    committed    every part of `batch` is committed; with batch -1 nothing was decided yet
-    decided      the batch will be committed, whatever happens: whoever finds this goes forward
-    partial      decided, but brokers aborted some parts after that (their timeout ran out, or an administrator ended
-                 them). The parts say which; the next attempt of the batch supplies those
+    committed    every part of `batch` is committed; with batch -1 nothing has been decided yet
+    decided      the batch will be committed in any case: every process that finds this completes it
+    partial      the batch is decided, but the brokers aborted some parts afterwards (by timeout, or because an
+                 administrator did). `parts` names them; the next attempt of the batch supplies them
 
-Records of the format before this one had no number: they are read, and the next claim replaces them.
+Records of the previous format have no format number. They are read, and the next claim replaces them.
 """
 
 import json
@@ -40,11 +40,11 @@ class Fate(StrEnum):
     COMMITTED = "committed"
     ABORTED = "aborted"
     UNKNOWN = "unknown"
-    """Its coordinator has forgotten the transaction, and its records cannot be looked up any more."""
+    """The coordinator no longer knows the transaction, and its records can no longer be looked up."""
 
 
 class Place(NamedTuple):
-    """Where a record of a transaction stands: readers of committed records see it, or they do not."""
+    """The position of a record of a transaction; a reader can check whether it is committed."""
 
     topic: str
     partition: int
@@ -52,7 +52,7 @@ class Place(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One task's part of a batch: the transaction that the task wrote and left open."""
+    """The part of a batch that one task wrote, in a transaction that the task left open."""
 
     transaction: Transaction
     slot: int = NO_SLOT
@@ -63,7 +63,7 @@ class Part(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Whether another attempt of the same task can be compared with it."""
+        """Whether the part can be compared with the one of another attempt of the same task."""
         return self.slot != NO_SLOT and self.rows != UNKNOWN_ROWS
 
     def holds_the_rows_of(self, other: "Part") -> bool:
@@ -91,11 +91,11 @@ class Part(NamedTuple):
 
 
 UNCOUNTED = Part(Transaction("", -1, -1), fate=Fate.COMMITTED)
-"""Stands for rows that nobody counted: any attempt of their batch is taken for the same."""
+"""A part whose rows were not counted: every attempt of its batch counts as the same."""
 
 
 class Owner(NamedTuple):
-    """Who may decide: a run of a query in Spark, and the pipeline run that started it, if one did."""
+    """The run of a query that may decide, and the pipeline run that started it, if any."""
 
     run: str
     session: str = ""
@@ -111,18 +111,18 @@ NOBODY = Owner("")
 class Decision:
     query_id: str
     epoch: int = 0
-    """Grows with every owner. A driver or a task of an older epoch can decide nothing any more."""
+    """Increases with every owner. Drivers and tasks of an older epoch can no longer decide."""
     owner: Owner = NOBODY
     past_owners: tuple[str, ...] = ()
-    """Owners that were superseded. One of them that is still alive must not claim the query again."""
+    """Superseded owners. One of them that is still alive must not claim the query again."""
     batch: int = NO_BATCH
     phase: Phase = Phase.COMMITTED
     parts: tuple[Part, ...] = ()
     offsets: str = ""
-    """Digest of the source offsets of `batch`, where the checkpoint could be read."""
+    """Digest of the source offsets of `batch`, if the checkpoint could be read."""
     checkpoint: str = ""
     swept: bool = True
-    """Whether the open transactions of older epochs were aborted."""
+    """Whether the open transactions of older epochs have been aborted."""
 
     @property
     def is_committed(self) -> bool:
@@ -134,14 +134,14 @@ class Decision:
 
     @property
     def rows(self) -> int:
-        """Of the parts whose rows were counted."""
+        """Number of rows in the parts whose rows were counted."""
         return sum(max(0, part.rows) for part in self.parts)
 
     def parts_that(self, *fates: Fate) -> tuple[Part, ...]:
         return tuple(part for part in self.parts if part.fate in fates)
 
     def holds(self, parts: Iterable[Part]) -> bool:
-        """Whether one of these very transactions was decided."""
+        """Return whether one of these transactions was decided."""
         return not {part.transaction for part in parts}.isdisjoint(self.transactions)
 
     def has_superseded(self, owner: Owner) -> bool:
@@ -158,7 +158,7 @@ class Decision:
         )
 
     def released(self) -> "Decision":
-        """Given up by its run: the next run of the query claims it anew."""
+        """Return the decision without an owner: the next run of the query claims a new epoch."""
         nobody = Owner("", self.owner.session)
         return replace(self, epoch=self.epoch + 1, owner=nobody, past_owners=self._past_before(nobody), swept=False)
 
@@ -176,13 +176,13 @@ class Decision:
         return replace(self, batch=batch, phase=phase, parts=listed, offsets=offsets)
 
     def settled(self, parts: Iterable[Part]) -> "Decision":
-        """What became of each part is known."""
+        """Return the decision with the outcome of each part."""
         listed = tuple(parts)
         whole = all(part.fate is Fate.COMMITTED for part in listed)
         return replace(self, parts=listed, phase=Phase.COMMITTED if whole else Phase.PARTIAL)
 
     def of_another_query(self, query_id: str) -> "Decision":
-        """Under the same name a new checkpoint begins with batch 0."""
+        """Return the decision for a new checkpoint with the same name, which starts with batch 0."""
         return replace(
             self, query_id=query_id, batch=NO_BATCH, phase=Phase.COMMITTED, parts=(), offsets="", checkpoint=""
         )
@@ -212,7 +212,7 @@ class Decision:
             return _from_first_format(fields)
         if version != FORMAT:
             raise ConnectorError(
-                f"the control topic holds a decision in format {version}, which a newer version of sskafka wrote; "
+                f"the control topic contains a decision in format {version}, which a newer version of sskafka wrote; "
                 f"this one reads formats 1 and {FORMAT}. Use the newer version for this query"
             )
         return cls(
@@ -230,7 +230,9 @@ class Decision:
 
 
 def _from_first_format(fields: dict[str, Any]) -> Decision:
-    """Rows were not counted then: a repeated batch is taken for the same, a lost part stops the query."""
+    """Read a record of the previous format, which has no row counts.
+
+    A repeated batch counts as the same, and a lost part stops the query."""
     is_committed = fields["is_committed"]
     fate = Fate.COMMITTED if is_committed else Fate.OPEN
     return Decision(

@@ -1,12 +1,12 @@
-"""Record batches to Arrow, thousands of records at a time.
+"""Decode record batches into Arrow, thousands of records at a time.
 
-    bytes of a fetch ─ headers ─> payloads joined ─ lengths ─> where each record starts ─ numpy ─> columns ─> Arrow
+    bytes of a fetch ─ headers ─> joined payloads ─ lengths ─> starts of all records ─ numpy ─> columns ─> Arrow
 
-Only the walk from record to record is done in Python, because each length says where the next record is; a run of
-records of the same length is walked in one step. All other fields are read for all records at once, and Arrow gathers
-keys and values out of the joined payloads: no Python object is made for a record.
+Only the walk from record to record runs in Python, because the length of each record gives the position of the next
+one; consecutive records of the same length are one step. numpy reads the other fields of all records at once, and Arrow
+gathers keys and values from the joined payloads. No Python object is created for a record.
 
-Control batches, records of aborted transactions and records outside the wanted offsets are left out.
+Control batches, records of aborted transactions and records outside the requested offsets are left out.
 """
 
 from collections.abc import Iterable, Iterator
@@ -41,14 +41,14 @@ _RUN_WINDOW = 32
 
 
 class DataBatch(NamedTuple):
-    """The records of one batch that may be shown, not decoded yet."""
+    """The readable records of one batch, not decoded yet."""
 
     header: BatchHeader
     payload: Buffer
 
 
 class Fetched(NamedTuple):
-    """What one fetch brought for a range: the batches to show, and where to go on."""
+    """The result of one fetch for a range: its batches, and the next offset to fetch."""
 
     batches: list[DataBatch]
     next_offset: int
@@ -57,7 +57,7 @@ class Fetched(NamedTuple):
 def read_batches(
     buffer: Buffer, wanted: OffsetRange, *, aborted: Iterable[tuple[int, int]] = (), check_crcs: bool = True
 ) -> Fetched:
-    """Cuts a fetch response into batches. Cheap, so that the next fetch can be sent before any record is decoded."""
+    """Split a fetch response into batches. This is cheap, so the next fetch is sent before records are decoded."""
     hidden = AbortedTransactions(aborted)
     batches: list[DataBatch] = []
     next_offset = wanted.start
@@ -78,7 +78,7 @@ def read_batches(
 
 
 def _whole_batches(buffer: Buffer) -> Iterator[tuple[int, BatchHeader]]:
-    """A broker may cut off the last batch: what is not whole will come again."""
+    """Yield complete batches. A broker may truncate the last one, which is then fetched again."""
     position, end = 0, len(buffer)
     while end - position >= HEADER_BYTES and position + read_offset_and_size(buffer, position)[1] <= end:
         header = read_header(buffer, position)
@@ -88,7 +88,7 @@ def _whole_batches(buffer: Buffer) -> Iterator[tuple[int, BatchHeader]]:
 
 
 def to_arrow(batches: list[DataBatch], wanted: OffsetRange, *, include_headers: bool = False) -> pa.RecordBatch:
-    """The records of `batches` that lie in the wanted range."""
+    """Return the records of `batches` that are in the requested range."""
     data, starts = joined_records(batches)
     fields = _read_fields(data, starts)
     counts = [batch.header.record_count for batch in batches]
@@ -107,11 +107,11 @@ def to_arrow(batches: list[DataBatch], wanted: OffsetRange, *, include_headers: 
     return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(include_headers=include_headers))
 
 
-# Where records start
+# Positions of records
 
 
 def joined_records(batches: list[DataBatch]) -> tuple[bytes, Numbers]:
-    """All payloads as one run of bytes, and the position of every record in it."""
+    """Return all payloads joined, and the position of every record in them."""
     payloads = [_plain(batch) for batch in batches]
     data = b"".join((*payloads, _PADDING))
     starts: list[int] = []
@@ -130,7 +130,7 @@ def _plain(batch: DataBatch) -> Buffer:
 
 
 def _walk(data: bytes, position: int, end: int, header: BatchHeader, starts: list[int]) -> None:
-    """Appends the start of each record of one batch."""
+    """Append the start of each record of one batch."""
     left, window, last_size = header.record_count, _RUN_WINDOW, -1
     append = starts.append
     while left > 0 and position < end:
@@ -155,13 +155,13 @@ def _walk(data: bytes, position: int, end: int, header: BatchHeader, starts: lis
             left -= run
         last_size = size
     if left or position != end:
-        raise CorruptBatchError(f"the records of the batch at offset {header.base_offset} do not fill it")
+        raise CorruptBatchError(f"the records of the batch at offset {header.base_offset} are shorter than the batch")
 
 
 def _run_length(data: bytes, position: int, end: int, size: int, limit: int) -> int:
-    """How many of the next records have the same length prefix as the one before `position`, at most `limit`.
+    """Return how many of the next records have the same length prefix as the record before `position`, at most `limit`.
 
-    Each of them being `size` bytes long puts the next where it is looked for, so the answer is exact.
+    If each of them is `size` bytes long, the prefix of the next one is where it is expected, so the count is exact.
     """
     stop = min(end, position + limit * size)
     run = limit
@@ -173,14 +173,14 @@ def _run_length(data: bytes, position: int, end: int, size: int, limit: int) -> 
 
 
 def _prefix_bytes(size: int) -> int:
-    """Bytes of the length prefix of a record that takes `size` bytes with it."""
+    """Return the size of the length prefix of a record that has `size` bytes including its prefix."""
     prefix = 1
     while (size - prefix) >= 1 << (7 * prefix - 1):
         prefix += 1
     return prefix
 
 
-# All fields of all records
+# Fields of all records
 
 
 class _Fields(NamedTuple):
@@ -204,14 +204,14 @@ def _read_fields(data: bytes, starts: Numbers) -> _Fields:
         value_lengths, value_starts = _read_varints(source, key_starts + np.maximum(key_lengths, 0))
         header_starts = value_starts + np.maximum(value_lengths, 0)
     except IndexError:
-        raise CorruptBatchError("a record's fields reach beyond its batch") from None
+        raise CorruptBatchError("a record's fields extend past the end of its batch") from None
     if (ends != starts[1:]).any() or (header_starts >= ends).any():
-        raise CorruptBatchError("a record's fields reach beyond its length")
+        raise CorruptBatchError("a record's fields extend past the end of the record")
     return _Fields(timestamp_deltas, offset_deltas, key_starts, key_lengths, value_starts, value_lengths, header_starts)
 
 
 def _read_varints(source: npt.NDArray[np.uint8], at: Numbers) -> tuple[Numbers, Numbers]:
-    """The zigzag number at each position, and the position behind each."""
+    """Return the zigzag number at each position, and the position after each of them."""
     byte = source[at]
     values = (byte & 0x7F).astype(np.int64)
     behind = at + 1
@@ -233,7 +233,7 @@ def _read_varints(source: npt.NDArray[np.uint8], at: Numbers) -> tuple[Numbers, 
 
 
 def _chosen(offsets: Numbers, wanted: OffsetRange) -> Numbers | None:
-    """The places of the records in the wanted range; None when that is all of them."""
+    """Return the indexes of the records in the requested range; None if all of them are."""
     if not len(offsets) or (offsets[0] >= wanted.start and offsets[-1] < wanted.end):
         return None
     return np.flatnonzero((offsets >= wanted.start) & (offsets < wanted.end))
@@ -248,7 +248,7 @@ def _of_each(batches: list[DataBatch], counts: list[int], name: str) -> Numbers:
 
 
 def _gathered(data: bytes, starts: Numbers, lengths: Numbers, chosen: Numbers | None) -> pa.Array:
-    """A binary column whose values lie scattered in `data`; a negative length is a null.
+    """Return a binary column whose values are scattered in `data`; a negative length is a null.
 
     Arrow sees `data` as an array of value, gap, value, gap, ... and takes every second item of it.
     """
@@ -270,7 +270,7 @@ def _place(wanted: OffsetRange, count: int) -> tuple[pa.Array, pa.Array]:
 
 
 def _timestamps(batches: list[DataBatch], counts: list[int], deltas: Numbers, chosen: Numbers | None) -> pa.Array:
-    """Milliseconds since 1970, as Arrow's microseconds; a batch stamped by the broker has one time for all."""
+    """Return timestamps in Arrow's microseconds; with LogAppendTime, all records of a batch have the same one."""
     created = deltas + _of_each(batches, counts, "base_timestamp")
     if any(batch.header.attributes & LOG_APPEND_TIME for batch in batches):
         appended = _of_each(batches, counts, "max_timestamp")
@@ -284,7 +284,7 @@ def _append_time_flags(batches: list[DataBatch], counts: list[int]) -> npt.NDArr
 
 
 def _headers(data: bytes, starts: Numbers) -> pa.Array:
-    """Null where a record has none, as in Spark's own source. Records with headers are decoded one by one."""
+    """Return headers, null for a record without any, as in Spark's own source. They are decoded one by one."""
     source = np.frombuffer(data, dtype=np.uint8)
     counts, behind = _read_varints(source, starts)
     if not (counts > 0).any():

@@ -1,6 +1,6 @@
-"""Sending record batches to the leaders of their partitions until each is acknowledged by all replicas in sync.
+"""Send record batches to the leaders of their partitions until all in-sync replicas have acknowledged them.
 
-A batch is sent again with the same bytes; the producer's sequence in it lets the broker recognize it.
+A batch is retried with the same bytes, so the broker recognizes a duplicate by the producer's sequence in it.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ DELIVERY_TIMEOUT_MS = 120_000
 
 
 async def deliver(cluster: Cluster, batches: Mapping[TopicPartition, Buffer], transactional_id: str | None) -> Offsets:
-    """Send one batch to each partition. Returns where each begins, unless a broker cannot tell.
+    """Send one batch to each partition. Return the base offset of each batch that the brokers report.
 
-    Raises the first error that trying again cannot heal."""
+    Raises the first error that a retry cannot resolve."""
     left, stored = dict(batches), dict[TopicPartition, int]()
 
     async def attempt() -> None:
@@ -33,7 +33,7 @@ async def deliver(cluster: Cluster, batches: Mapping[TopicPartition, Buffer], tr
         ]
         outcomes = await asyncio.gather(*requests, return_exceptions=True)
         failures = [error for outcome in outcomes for error in _settle(outcome, left, stored)]
-        for error in sorted(failures, key=is_retriable):  # what cannot be healed comes first
+        for error in sorted(failures, key=is_retriable):  # errors that a retry cannot resolve come first
             raise error
 
     topics = {partition.topic for partition in batches}
@@ -60,7 +60,7 @@ async def _produce(
     version = connection.version_for(ProduceRequest, at_most=FIRST_PRODUCE_VERSION_MAX)
     response = await connection.request(request, ProduceResponse, version=version)
     outcomes: dict[TopicPartition, Exception | int] = dict.fromkeys(
-        batches, RequestTimeoutError("the broker did not answer for a batch")
+        batches, RequestTimeoutError("the response of the broker does not contain the batch")
     )
     for topic in response.responses:
         for answer in topic.partition_responses:
@@ -75,7 +75,7 @@ def _settle(
     left: dict[TopicPartition, Buffer],
     stored: Offsets,
 ) -> Iterator[Exception]:
-    """Takes what was acknowledged off the list; yields what went wrong."""
+    """Remove acknowledged batches from the list, and yield the errors."""
     if isinstance(outcome, dict):
         for partition, result in outcome.items():
             if isinstance(result, Exception):

@@ -1,9 +1,9 @@
-"""Columns to record batches, thousands of records at a time: the way of decode.py back.
+"""Encode columns into record batches, thousands of records at a time; the reverse of decode.py.
 
     lengths of keys and values ─ numpy ─> varints ─┐
-    keys, values ──────────────────────────────────┴─ Arrow joins row by row ─> the records, one behind the other
+    keys, values ──────────────────────────────────┴─ Arrow joins row by row ─> the records, one after the other
 
-No Python object is made for a record, unless it has headers.
+No Python object is created for a record, unless it has headers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,10 +21,10 @@ from sskafka.records.builder import NO_PRODUCER_EPOCH, encode_headers, frame
 from sskafka.records.compression import Compression, compress
 from sskafka.records.record import Headers
 
-BATCH_BYTES_MAX = 900_000  # below max.message.bytes of a broker that nobody configured
+BATCH_BYTES_MAX = 900_000  # below the default of max.message.bytes
 
 _OVERHEAD_BYTES_MAX = 32
-_FIXED_BYTES = 2  # attributes, and no difference to the batch's timestamp: zeros
+_FIXED_BYTES = 2  # attributes and a timestamp delta of 0
 _NO_HEADERS = b"\x00"
 
 
@@ -35,12 +35,12 @@ class Row(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Records that have no place yet."""
+    """Records that are not assigned to a partition yet."""
 
     keys: pa.BinaryArray
     values: pa.BinaryArray
     headers: pa.BinaryArray
-    """As they stand at the end of a record."""
+    """The encoded headers, as they are at the end of a record."""
 
     @classmethod
     def of_rows(cls, rows: Sequence[Row]) -> "Columns":
@@ -68,7 +68,7 @@ def no_headers(count: int) -> pa.BinaryArray:
 
 
 class Payload(NamedTuple):
-    """Records of one batch, encoded but not framed."""
+    """Encoded records of one batch, without its header."""
 
     records: Buffer
     record_count: int
@@ -79,7 +79,7 @@ def payloads(rows: Sequence[Row], bytes_max: int = BATCH_BYTES_MAX) -> Iterator[
 
 
 def payloads_of(columns: Columns, bytes_max: int = BATCH_BYTES_MAX) -> Iterator[Payload]:
-    """The records in as few batches as fit below `bytes_max` each; one above that is a batch of its own."""
+    """Yield the records in as few batches as fit into `bytes_max` each; a larger record is a batch of its own."""
     count = len(columns.keys)
     ends = np.cumsum(_bytes_of(columns) + _OVERHEAD_BYTES_MAX)
     start = 0
@@ -102,13 +102,13 @@ def _records(columns: Columns) -> Buffer:
 
 
 def _bytes_of(columns: Columns) -> Numbers:
-    """The bytes of key, value and headers of each record."""
+    """Return the size of key, value and headers of each record in bytes."""
     keys, values, headers = (np.diff(bounds_and_bytes(column)[0]) for column in columns)
     return keys + values + headers
 
 
 def _lengths(column: pa.BinaryArray) -> Numbers:
-    """-1 for a null."""
+    """Return the lengths of the values; -1 for a null."""
     lengths = np.diff(bounds_and_bytes(column)[0])
     if column.null_count:
         lengths[column.is_null().to_numpy(zero_copy_only=False)] = -1
@@ -116,7 +116,7 @@ def _lengths(column: pa.BinaryArray) -> Numbers:
 
 
 class _Bytes(NamedTuple):
-    """Up to so many bytes a record, and which of them are there."""
+    """A matrix with some bytes for each record, and a mask of those that are used."""
 
     matrix: npt.NDArray[np.uint8]
     present: npt.NDArray[np.bool_]
@@ -162,7 +162,7 @@ def framed(
 ) -> Buffer:
     header = BatchHeader(
         base_offset=0,
-        length=0,  # known once the records are compressed
+        length=0,  # set when the records are compressed
         leader_epoch=-1,
         magic=MAGIC,
         crc=0,

@@ -1,4 +1,4 @@
-"""What goes wrong in the connector, in words that a data engineer can act on. Spark shows them as text."""
+"""Errors of the connector. Spark shows their text, so each message says what to do."""
 
 
 class ConnectorError(Exception):
@@ -18,12 +18,13 @@ class OptionError(ConnectorError, ValueError):
 
 
 class DataLossError(ConnectorError):
-    """Offsets that the query was to read are no longer there, or never were."""
+    """The offsets that the query wants to read no longer exist, or never did."""
 
     def __init__(self, what: str) -> None:
         super().__init__(
-            f"{what}. Data may have been lost: it aged out before it was read, or the topic was deleted and made "
-            "again. If that is acceptable, set failOnDataLoss=false: the query then goes on with what is there"
+            f"{what}. Data may have been lost: retention deleted it before it was read, or the topic was deleted "
+            "and created again. If that is acceptable, set failOnDataLoss=false: the query then continues with the "
+            "records that exist"
         )
         self.what = what
 
@@ -32,19 +33,19 @@ class DataLossError(ConnectorError):
 
 
 class ReadTimeoutError(ConnectorError):
-    """The brokers did not hand out records that they had announced."""
+    """The brokers did not return records that exist according to their offsets."""
 
 
 class CommitFailedError(ConnectorError):
-    """A batch was decided, but brokers aborted a transaction of it after that: the output lacks records for now."""
+    """A batch was decided, but the brokers aborted one of its transactions afterwards: output is missing for now."""
 
 
 class NotDecidedError(ConnectorError):
-    """A batch was not committed, and nothing of it is visible: Spark may write it again."""
+    """A batch was not committed, and no part of it is visible: Spark may write it again."""
 
 
 class CheckpointError(ConnectorError):
-    """Checkpoint and control topic contradict each other: going on would lose rows or write them twice."""
+    """Checkpoint and control topic contradict each other: continuing would lose rows or write them twice."""
 
 
 class FencedError(ConnectorError):

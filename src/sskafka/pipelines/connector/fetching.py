@@ -1,11 +1,11 @@
-"""How a task reads its ranges: large fetches from the leaders, one always on its way while the last is decoded.
+"""How a task reads its ranges: with large fetches, of which the next one is in flight while the last one is decoded.
 
-    fetch ──> cut into batches ──> next fetch is sent ──> decode ──> Arrow ──> Spark takes it
-      ^                                  │
-      └──────── its answer gathers in the socket meanwhile ┘
+    fetch ──> split into batches ──> next fetch is sent ──> decode ──> Arrow ──> Spark
+      ^                                    │
+      └──── its response waits in the socket buffer ┘
 
-The client's event loop runs only between the steps, in this one thread: a second thread would fight for the
-interpreter with the decoding.
+The event loop of the client runs only between these steps, in the same thread. A second thread would compete with the
+decoder for the interpreter lock.
 """
 
 import asyncio
@@ -33,7 +33,9 @@ ARROW_ROWS_MAX = 65_536
 def read_ranges(
     options: SourceOptions, ranges: Sequence[OffsetRange], session: "ClusterSession | None" = None
 ) -> Iterator[pa.RecordBatch]:
-    """All records of the ranges, those of a partition in order. Connections are those of `session`, or new ones."""
+    """Yield all records of the ranges, in order within a partition.
+
+    Uses the connections of `session` if there is one."""
     if session is not None:
         yield from _read(session.run, _Reading(session.cluster, options, ranges))
         return
@@ -61,7 +63,7 @@ def _sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 class _Reading:
-    """Positions in the ranges, and the fetch that is on its way."""
+    """The positions in the ranges, and the fetch that is in flight."""
 
     def __init__(self, cluster: Cluster, options: SourceOptions, ranges: Sequence[OffsetRange]) -> None:
         self._options = options
@@ -84,25 +86,27 @@ class _Reading:
             await asyncio.gather(self._fetch, return_exceptions=True)
 
     async def send_next(self) -> None:
-        """Begins the next fetch; it is on the wire when this returns."""
+        """Send the next fetch; the request is on the wire when this returns."""
         self._fetch = asyncio.create_task(self._fetch_next()) if self._left else None
         await asyncio.sleep(0)
 
     async def _fetch_next(self) -> list[FetchAnswer]:
-        """Asks one leader for all that is left with it. Others come next: what is done leaves the list."""
+        """Fetch all remaining partitions of one leader.
+
+        Partitions that are done are removed, so other leaders follow."""
         groups = await self._cluster.by_leader(self._left)
         leader, partitions = next(iter(groups.items()))
         positions = {partition: Position(self._left[partition].start) for partition in partitions}
         return await fetch(self._cluster, self._config, leader, positions)
 
     async def receive(self) -> list[tuple[OffsetRange, list[DataBatch]]]:
-        """The batches that the fetch on its way brings; the next one is sent before this returns."""
+        """Return the batches of the fetch in flight; the next fetch is sent before this returns."""
         assert self._fetch is not None
         found: list[tuple[OffsetRange, list[DataBatch]]] = []
         try:
             for answer in await self._fetch:
                 found += await self._take(answer)
-        except Exception as error:  # what was taken before it stays: the positions are behind it already
+        except Exception as error:  # batches taken before the error stay taken: the positions have moved
             await self._maybe_try_again(error)
         else:
             self._note_progress(bool(found))
@@ -122,7 +126,8 @@ class _Reading:
         return [(wanted, fetched.batches)] if fetched.batches else []
 
     def _advance(self, wanted: OffsetRange, next_offset: int) -> None:
-        """Partitions that moved go to the end, so that the leaders of the others get their turn."""
+        """Move the position. The partition goes to the end of the list, so that the leaders of others get their
+        turn."""
         del self._left[wanted.partition]
         if next_offset < wanted.end:
             self._left[wanted.partition] = wanted._replace(start=next_offset)
@@ -154,10 +159,10 @@ class _Reading:
 
     def _stuck_text(self, error: Exception | None) -> str:
         partition, wanted = next(iter(self._left.items()))
-        cause = f": {error}" if error else " although the query was told that they exist"
+        cause = f": {error}" if error else " although the plan says that they exist"
         return (
             f"{partition}: no records from offset {wanted.start} on (wanted up to {wanted.end}) "
-            f"came within {self._options.poll_timeout_ms} ms{cause}"
+            f"were received within {self._options.poll_timeout_ms} ms{cause}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Narrow a batch read by the filters that Spark pushes down.
+"""Reduce what a batch read fetches by the filters that Spark pushes down.
 
     column       filters                           what is left out                                  Spark filters again
     ---------    ------------------------------    ----------------------------------------------    -------------------
@@ -6,12 +6,12 @@
     partition    all but those with a null         partitions                                        no
     offset       =, <=>, <, <=, >, >=              offsets before and after                          no
                  in                                offsets before the lowest and after the highest   yes
-    timestamp    =, <=>, >, >=, in                 offsets before the first record that is young     yes
-                                                   enough, as ListOffsets finds it
+    timestamp    =, <=>, >, >=, in                 offsets before the first record with at least     yes
+                                                   this timestamp, as ListOffsets finds it
 
-Upper bounds of timestamps leave nothing out: timestamps of a partition need not grow with its offsets, so a record that
-is old enough may be anywhere. A lower bound is safe, because ListOffsets answers with the first record in the order of
-offsets: all records before that one are older. Filters of other columns are Spark's.
+An upper bound of timestamps leaves nothing out: timestamps need not increase with offsets, so an old record may be
+anywhere in a partition. A lower bound is safe, because ListOffsets returns the first such record in the order of
+offsets: all records before it are older. Spark applies filters of other columns.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -59,7 +59,7 @@ _COMPARISONS: dict[type[Filter], Callable[[Any, Any], bool]] = {
 }
 
 Lookup = Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, int]]
-"""The first offset at or after a timestamp in milliseconds, or NO_OFFSET, of each partition."""
+"""Returns the first offset at or after a timestamp in milliseconds for each partition, or NO_OFFSET."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,10 @@ class Narrowing:
     offset_min: int = 0
     offset_max: int = OFFSET_MAX
     timestamp_min_ms: int = -1
-    """-1: any."""
+    """-1: no lower bound."""
 
     def narrowed(self, ranges: Iterable[OffsetRange], first_at: Lookup) -> list[OffsetRange]:
-        """The ranges without what the filters leave out; ranges that are empty then are dropped."""
+        """Return the ranges without what the filters leave out, and without empty ranges."""
         kept = [
             OffsetRange(part.partition, max(part.start, self.offset_min), min(part.end - 1, self.offset_max) + 1)
             for part in ranges
@@ -90,7 +90,7 @@ class Narrowing:
 
 
 def narrowing_of(filters: Sequence[Filter]) -> tuple[Narrowing, list[Filter]]:
-    """What the filters leave out, and the filters that Spark must apply to what is left."""
+    """Return what the filters leave out, and the filters that Spark must still apply."""
     narrowing = Narrowing()
     left = []
     for one in filters:
@@ -131,7 +131,7 @@ def _with_offsets(narrowing: Narrowing, one: Filter, low: int | None, high: int 
 
 
 def _column(one: Filter) -> tuple[str, ...] | None:
-    """The column that the filter is about, if it is one of ours and the filter can be applied here."""
+    """Return the column of the filter if this module can apply the filter, else None."""
     if isinstance(one, Not):
         child = one.child
         return None if isinstance(child, Not) else _column(child)
@@ -147,7 +147,7 @@ def _column(one: Filter) -> tuple[str, ...] | None:
 
 
 def _is_comparable(value: object, kind: type) -> bool:
-    """Nulls have a logic of their own, and times without a zone are not those of the column."""
+    """Return whether a value can be compared here. Null has its own logic, and a time without a zone is ambiguous."""
     if isinstance(value, datetime) and value.tzinfo is None:
         return False
     return isinstance(value, kind) and not isinstance(value, bool)
@@ -163,7 +163,7 @@ def _is_met_by_partition(one: Filter, partition: TopicPartition) -> bool:
 
 
 def _bounds(one: Filter) -> tuple[Any, Any] | None:
-    """The lowest and the highest value that the filter lets through, or something beyond; None where there are none."""
+    """Return lower and upper bound of the values that the filter accepts; None if it has no bounds."""
     match one:
         case EqualTo() | EqualNullSafe():
             return one.value, one.value
@@ -178,5 +178,5 @@ def _bounds(one: Filter) -> tuple[Any, Any] | None:
 
 
 def _milliseconds(time: datetime) -> int:
-    """Rounded down; -1 for times before 1970, which say nothing to ListOffsets."""
+    """Return milliseconds, rounded down; -1 for times before 1970, which ListOffsets does not accept."""
     return max(-1, (time - _EPOCH) // timedelta(milliseconds=1))

@@ -1,7 +1,7 @@
-"""Connections that a process keeps between the tasks and commits it does, one after the other.
+"""Connections that a process keeps between its tasks and commits.
 
-Spark uses its Python processes again. A session that served one task without an error serves the next: no connection is
-made, and brokers, leaders and coordinators are known.
+Spark reuses its Python processes. A session that served one task without an error serves the next one: it has open
+connections and knows brokers, leaders and coordinators.
 """
 
 import asyncio
@@ -19,22 +19,24 @@ _sessions: dict[tuple[int, str, ConnectionConfig], ClusterSession] = {}
 
 @contextmanager
 def kept_session(bootstrap: str, config: ConnectionConfig) -> Iterator[ClusterSession]:
-    """A session for this user alone; closed when its use ends with an error, kept otherwise.
+    """A session for exclusive use; it is closed if its use ends with an error, and kept otherwise.
 
-    A new session asks no broker by itself. The process is part of the key: what a forked process inherits is not its
-    own."""
+    A new session sends no request by itself. The process id is part of the key, because a forked process must not use
+    the connections of its parent."""
     key = (os.getpid(), bootstrap, config)
     session = _sessions.pop(key, None)
     if session is None:
         session = ClusterSession(bootstrap, config, lazily=True)
     else:
-        session.run(asyncio.sleep(0))  # the loop has not run since: connections that brokers closed are noticed now
+        session.run(
+            asyncio.sleep(0)
+        )  # the event loop has not run since then: notice connections that brokers have closed
     try:
         yield session
     except BaseException:
         session.close()
         raise
-    if key in _sessions:  # by another use that began and ended within this one
+    if key in _sessions:  # another use has started and ended within this one
         session.close()
         return
     _sessions[key] = session
@@ -43,7 +45,7 @@ def kept_session(bootstrap: str, config: ConnectionConfig) -> Iterator[ClusterSe
 
 
 def close_kept_sessions() -> None:
-    """Close what this process has kept."""
+    """Close the sessions that this process has kept."""
     for key in list(_sessions):
         _forget(key)
 

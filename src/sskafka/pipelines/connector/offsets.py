@@ -1,11 +1,11 @@
 """Offsets of partitions as Spark stores them, and the ranges that tasks read. Pure: no cluster, no Spark.
 
     {"orders": {"0": 17, "1": 23}}         the form of Spark's own Kafka source, in checkpoints and in options
-    "#topic-ids": {"orders": "vPz..."}     beside that, in checkpoints: offsets of a topic that was deleted and created
-                                           again mean nothing in the new one. No topic can have this name
+    "#topic-ids": {"orders": "vPz..."}     in checkpoints, in addition: offsets of a topic that was deleted and created
+                                           again have no meaning in the new one. No topic can have this name
 
-Spark compares offsets by their text, so topics and partitions are always written in order. In options -2 stands for
-the earliest offset and -1 for the latest.
+Spark compares offsets as text, so topics and partitions are always written in order. In options, -2 means the earliest
+offset and -1 the latest.
 """
 
 import json
@@ -26,7 +26,7 @@ EARLIEST = -2
 
 
 class OffsetRange(NamedTuple):
-    """Offsets `start` up to but not including `end` of one partition."""
+    """The offsets from `start` up to, but not including, `end` of one partition."""
 
     partition: TopicPartition
     start: int
@@ -46,12 +46,12 @@ def to_json(offsets: Mapping[TopicPartition, int], ids: Mapping[str, str] | None
 
 
 def ids_in(topics: Mapping[str, Mapping[str, Any]]) -> TopicIds:
-    """The ids of the topics that the offsets belong to; none where brokers or an earlier version had none."""
+    """Return the ids of the topics of the offsets; brokers and earlier versions may have none."""
     return dict(topics.get(TOPIC_IDS, {}))
 
 
 def of_other_topics(offsets: Mapping[TopicPartition, int], ids: Mapping[str, str], now: Mapping[str, str]) -> Offsets:
-    """Those of the offsets whose topic has another id by now: it was deleted and created again."""
+    """Return the offsets whose topic has another id now, because it was deleted and created again."""
     return {
         partition: offset
         for partition, offset in offsets.items()
@@ -69,11 +69,11 @@ def from_json(topics: Mapping[str, Mapping[str, Any]]) -> Offsets:
 
 
 def parse_offsets(option: str, text: str) -> Offsets:
-    """An option's JSON of offsets or timestamps; OptionError says what is wrong with it."""
+    """Parse the JSON of an option with offsets or timestamps; raises OptionError."""
     example = '{"topic": {"0": 23, "1": -2}}'
     parsed = _parse_json(option, text, example)
     if isinstance(parsed, dict):
-        parsed.pop(TOPIC_IDS, None)  # offsets that were copied from a checkpoint or a report
+        parsed.pop(TOPIC_IDS, None)  # the offsets were copied from a checkpoint or a report
     if not isinstance(parsed, dict) or not all(isinstance(partitions, dict) for partitions in parsed.values()):
         raise OptionError(option, f"{text!r} is not of the form {example}")
     try:
@@ -83,7 +83,7 @@ def parse_offsets(option: str, text: str) -> Offsets:
 
 
 def parse_assignment(option: str, text: str) -> list[TopicPartition]:
-    """The JSON of `assign`: partitions by topic."""
+    """Parse the JSON of `assign`: partitions by topic."""
     example = '{"topic": [0, 1]}'
     parsed = _parse_json(option, text, example)
     if not isinstance(parsed, dict) or not all(isinstance(partitions, list) for partitions in parsed.values()):
@@ -108,10 +108,11 @@ def _whole(value: Any) -> int:
 
 
 def limited(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], limit: int) -> Offsets:
-    """`end` drawn back so that at most about `limit` offsets lie between: each partition gives in proportion.
+    """Return `end`, reduced so that about `limit` offsets are between: each partition is reduced in proportion.
 
-    Every partition that has something left moves by at least one, so that none starves beside large ones. One that ends
-    before its start keeps that end: it is shorter than it was, which is told before anything is read.
+    Every partition that has records left advances by at least one, so that large partitions do not starve it. If the
+    end is before the start, the log has become shorter; the end is kept, because this is reported before anything is
+    read.
     """
     waiting = {partition: max(0, offset - start.get(partition, 0)) for partition, offset in end.items()}
     total = sum(waiting.values())
@@ -127,7 +128,7 @@ def limited(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, in
 
 
 def ranges_between(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> list[OffsetRange]:
-    """What lies between two offsets, partition by partition; empty ranges are left out."""
+    """Return the ranges between two offsets for each partition, without empty ones."""
     return [
         OffsetRange(partition, start[partition], end[partition])
         for partition in sorted(end)
@@ -141,7 +142,7 @@ def lost_ranges(
     earliest: Mapping[TopicPartition, int],
     latest: Mapping[TopicPartition, int],
 ) -> list[OffsetRange]:
-    """Ranges that are not there in whole: the log begins behind their start, or ends before their end."""
+    """Return the ranges that do not exist completely: the log starts after their start, or ends before their end."""
     wanted = [OffsetRange(one, start.get(one, earliest[one]), end[one]) for one in sorted(end)]
     return [part for part in wanted if _is_lost(part, earliest[part.partition], latest[part.partition])]
 
@@ -151,7 +152,7 @@ def _is_lost(part: OffsetRange, earliest: int, latest: int) -> bool:
 
 
 def split_ranges(ranges: Sequence[OffsetRange], parts_min: int) -> list[OffsetRange]:
-    """At least about `parts_min` ranges of similar size, by cutting the large ones."""
+    """Return at least about `parts_min` ranges of similar size by splitting large ones."""
     total = sum(part.size for part in ranges)
     if len(ranges) >= parts_min or not total:
         return list(ranges)
@@ -159,7 +160,7 @@ def split_ranges(ranges: Sequence[OffsetRange], parts_min: int) -> list[OffsetRa
 
 
 def cut_ranges(ranges: Sequence[OffsetRange], records_max: int) -> list[OffsetRange]:
-    """No range of more than `records_max` offsets, by cutting those that have more into equal pieces."""
+    """Return ranges of at most `records_max` offsets by splitting larger ones into equal parts."""
     return [piece for whole in ranges for piece in _pieces(whole, -(-whole.size // records_max))]
 
 
@@ -169,7 +170,7 @@ def _pieces(whole: OffsetRange, count: int) -> list[OffsetRange]:
 
 
 def group_ranges(ranges: Iterable[OffsetRange], records_min: int) -> list[list[OffsetRange]]:
-    """Small ranges put together until a group has `records_min` offsets: a task costs far more than a fetch."""
+    """Combine small ranges until a group has `records_min` offsets: a task costs much more than a fetch."""
     groups: list[list[OffsetRange]] = []
     room = 0
     for part in sorted(ranges, key=lambda part: (-part.size, part.partition)):

@@ -1,7 +1,7 @@
-"""The connector's options: the names of Spark's own Kafka source and sink, and a few of our own.
+"""The connector's options: those of Spark's own Kafka source and sink, and a few additional ones.
 
-Kafka's client properties are given with the prefix `kafka.`. Spark hands options over as text, with case-insensitive
-names (`given`).
+Properties of Kafka's clients have the prefix `kafka.`. Spark passes options as text with case-insensitive names, which
+`option_reader` reads.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,8 +13,8 @@ from sskafka.client.config import ConnectionConfig, ConsumerConfig, configured
 from sskafka.client.errors import ConfigError
 from sskafka.model.ids import TopicPartition, topic_name_problem
 from sskafka.pipelines.connector.errors import OptionError
-from sskafka.pipelines.connector.given import GivenOptions
 from sskafka.pipelines.connector.offsets import EARLIEST, LATEST, Offsets, parse_assignment, parse_offsets
+from sskafka.pipelines.connector.option_reader import OptionReader
 
 C = TypeVar("C")
 
@@ -43,7 +43,7 @@ SOURCE_OPTIONS = (
     "kafka.group.id",
     "kafkaConsumer.pollTimeoutMs",
     "pauseFile",
-    "fetchOffset.numRetries",  # of Spark's own source: here kafka.default.api.timeout.ms says how long is tried
+    "fetchOffset.numRetries",  # of Spark's own source; here kafka.default.api.timeout.ms limits the retries
     "fetchOffset.retryIntervalMs",
 )
 SINK_OPTIONS = (
@@ -71,7 +71,7 @@ class Guarantee(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What to read: exactly one of the three is given."""
+    """What to read: exactly one of the three fields is set."""
 
     topics: tuple[str, ...] = ()
     pattern: str = ""
@@ -83,27 +83,28 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class OffsetSpec:
-    """Where to begin or to end: the first of the three that was given."""
+    """Where to start or to end: the first of the three fields that is set."""
 
     timestamp: int | None = None
     timestamps: Offsets | None = None
     offsets: Offsets | str = "latest"
 
     @property
-    def given_offsets(self) -> Offsets:
+    def explicit_offsets(self) -> Offsets:
         """The offsets of single partitions."""
         return {} if isinstance(self.offsets, str) else self.offsets
 
-    def is_given_for(self, partition: TopicPartition) -> bool:
-        """By a number, not by the word earliest or latest."""
+    def is_explicit_for(self, partition: TopicPartition) -> bool:
+        """Return whether the partition has a numeric offset or a timestamp, not just earliest or latest."""
         has_time = self.timestamp is not None or self.timestamps is not None
-        return has_time or self.given_offsets.get(partition, LATEST) >= 0
+        return has_time or self.explicit_offsets.get(partition, LATEST) >= 0
 
     def says(self, word: str, number: int) -> bool:
-        """Whether this is `word`, or says so of some partition by the `number` that stands for it."""
+        """Return whether this is `word` (earliest or latest), or contains the `number` that means the same for a
+        partition."""
         if self.timestamp is not None or self.timestamps is not None:
             return False
-        return self.offsets == word or number in self.given_offsets.values()
+        return self.offsets == word or number in self.explicit_offsets.values()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ class SourceOptions:
     group_id: str
     poll_timeout_ms: int
     pause_file: str = ""
-    """While it is there, a stream begins no new micro-batch: so it can be stopped between two of them."""
+    """While this file exists, a stream starts no new micro-batch, so that it can be stopped between two of them."""
 
     @property
     def connection(self) -> ConnectionConfig:
@@ -133,7 +134,7 @@ class SourceOptions:
 
     @property
     def consumer(self) -> ConsumerConfig:
-        """Fetches are large unless the user says otherwise: a task reads one partition from end to end."""
+        """The consumer settings. Fetches are large by default, because a task reads whole ranges."""
         large = {"max.partition.fetch.bytes": str(FETCH_BYTES), "fetch.max.bytes": str(2 * FETCH_BYTES)}
         return _checked(lambda: configured(ConsumerConfig, {**large, **self.properties}))
 
@@ -148,11 +149,11 @@ class SinkOptions:
     transaction_timeout_ms: int
     control_topic: str
     checkpoint: str = ""
-    """Where Spark keeps the query's checkpoint; empty when a setting of the session says so."""
+    """The location of the query's checkpoint; empty if a setting of the session determines it."""
     pipeline_run: str = ""
     """The run of a pipeline that started the query."""
     query_id: str = ""
-    """Of a batch job that writes one batch of a query; streaming queries have their own."""
+    """The query of a batch job that writes one of its batches; streaming queries have their own id."""
     query_run: str = ""
     batch: int = 0
 
@@ -166,71 +167,72 @@ class SinkOptions:
 
 
 def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:
-    given = GivenOptions(options, SOURCE_OPTIONS)
-    starting = _offset_spec(given, "starting", "latest" if streaming else "earliest")
-    ending = _offset_spec(given, "ending", "latest")
+    reader = OptionReader(options, SOURCE_OPTIONS)
+    starting = _offset_spec(reader, "starting", "latest" if streaming else "earliest")
+    ending = _offset_spec(reader, "ending", "latest")
     if streaming:
-        _check_stream(given)
+        _check_stream(reader)
     else:
         _check_batch(starting, ending)
-    least, most = _checked_limits(given)
-    subscription = _subscription(given)
+    least, most = _checked_limits(reader)
+    subscription = _subscription(reader)
     chosen = SourceOptions(
-        bootstrap=given.required(BOOTSTRAP),
-        properties=given.properties(),
+        bootstrap=reader.required(BOOTSTRAP),
+        properties=reader.properties(),
         subscription=subscription,
         starting=starting,
         ending=ending,
-        unmatched_timestamp_is_error=given.choice("startingOffsetsByTimestampStrategy", ("error", "latest")) == "error",
+        unmatched_timestamp_is_error=reader.choice("startingOffsetsByTimestampStrategy", ("error", "latest"))
+        == "error",
         max_offsets_per_trigger=most,
         min_offsets_per_trigger=least,
-        max_trigger_delay_ms=given.duration_ms("maxTriggerDelay", "15m"),
-        min_partitions=given.number("minPartitions", 0, at_least=1) or 0,
-        max_records_per_partition=given.number("maxRecordsPerPartition", None, at_least=1),
-        records_per_task=given.number("recordsPerTask", RECORDS_PER_TASK, at_least=0) or 0,
-        fail_on_data_loss=given.flag("failOnDataLoss", True),
-        include_headers=given.flag("includeHeaders", False),
-        group_id=given.text("kafka.group.id", "") or given.text("groupIdPrefix", f"spark-sskafka-{subscription}"),
-        poll_timeout_ms=given.number("kafkaConsumer.pollTimeoutMs", 120_000, at_least=1) or 0,
-        pause_file=given.text("pauseFile", ""),
+        max_trigger_delay_ms=reader.duration_ms("maxTriggerDelay", "15m"),
+        min_partitions=reader.number("minPartitions", 0, at_least=1) or 0,
+        max_records_per_partition=reader.number("maxRecordsPerPartition", None, at_least=1),
+        records_per_task=reader.number("recordsPerTask", RECORDS_PER_TASK, at_least=0) or 0,
+        fail_on_data_loss=reader.flag("failOnDataLoss", True),
+        include_headers=reader.flag("includeHeaders", False),
+        group_id=reader.text("kafka.group.id", "") or reader.text("groupIdPrefix", f"spark-sskafka-{subscription}"),
+        poll_timeout_ms=reader.number("kafkaConsumer.pollTimeoutMs", 120_000, at_least=1) or 0,
+        pause_file=reader.text("pauseFile", ""),
     )
-    given.tell_unknown(SOURCE_OPTIONS)
+    reader.warn_of_unknown(SOURCE_OPTIONS)
     return chosen
 
 
 def includes_headers(options: Mapping[str, str]) -> bool:
-    """The one option that decides what columns there are."""
-    return GivenOptions(options, ()).flag("includeHeaders", False)
+    """Return the only option that changes the columns of the source."""
+    return OptionReader(options, ()).flag("includeHeaders", False)
 
 
 def sink_options(options: Mapping[str, str]) -> SinkOptions:
-    given = GivenOptions(options, SINK_OPTIONS)
-    topic = given.text("topic", "") or None
+    reader = OptionReader(options, SINK_OPTIONS)
+    topic = reader.text("topic", "") or None
     problem = topic_name_problem(topic) if topic else None
     if problem:
         raise OptionError("topic", problem)
     return SinkOptions(
-        bootstrap=given.required(BOOTSTRAP),
-        properties=given.properties(),
+        bootstrap=reader.required(BOOTSTRAP),
+        properties=reader.properties(),
         topic=topic,
-        guarantee=Guarantee(given.choice("deliveryGuarantee", tuple(Guarantee))),
-        transactional_id_prefix=given.text("transactionalIdPrefix", given.text("queryName", "")),
-        transaction_timeout_ms=given.number("transactionTimeoutMs", 900_000, at_least=1_000) or 0,
-        control_topic=given.text("controlTopic", "sskafka-spark-commits"),
-        checkpoint=given.text("checkpointLocation", ""),
-        pipeline_run=given.text("pipelineRun", ""),
-        query_id=given.text("queryId", ""),
-        query_run=given.text("queryRun", ""),
-        batch=given.number("batchId", 0, at_least=0) or 0,
+        guarantee=Guarantee(reader.choice("deliveryGuarantee", tuple(Guarantee))),
+        transactional_id_prefix=reader.text("transactionalIdPrefix", reader.text("queryName", "")),
+        transaction_timeout_ms=reader.number("transactionTimeoutMs", 900_000, at_least=1_000) or 0,
+        control_topic=reader.text("controlTopic", "sskafka-spark-commits"),
+        checkpoint=reader.text("checkpointLocation", ""),
+        pipeline_run=reader.text("pipelineRun", ""),
+        query_id=reader.text("queryId", ""),
+        query_run=reader.text("queryRun", ""),
+        batch=reader.number("batchId", 0, at_least=0) or 0,
     )
 
 
-def _subscription(given: GivenOptions) -> Subscription:
-    names = [name for name in SUBSCRIPTIONS if given.has_any(name)]
+def _subscription(reader: OptionReader) -> Subscription:
+    names = [name for name in SUBSCRIPTIONS if reader.has_any(name)]
     if len(names) != 1:
-        problem = "one of them is needed" if not names else f"only one of them may be given, not {', '.join(names)}"
+        problem = "one of them is needed" if not names else f"set only one of them, not {', '.join(names)}"
         raise OptionError("/".join(SUBSCRIPTIONS), problem)
-    text = given.text(names[0], "")
+    text = reader.text(names[0], "")
     if not text:
         raise OptionError(names[0], "is empty")
     match names[0]:
@@ -249,27 +251,27 @@ def _topic_names(text: str) -> tuple[str, ...]:
     return names
 
 
-def _offset_spec(given: GivenOptions, which: str, default: str) -> OffsetSpec:
-    """What does not count is not read: a file may keep offsets for later."""
+def _offset_spec(reader: OptionReader, which: str, default: str) -> OffsetSpec:
+    """Return the option that applies. Options that it overrides are not parsed."""
     by_timestamp = f"{which}OffsetsByTimestamp"
-    if given.has_any(f"{which}Timestamp"):
-        return OffsetSpec(timestamp=given.number(f"{which}Timestamp", None, at_least=0))
-    if given.has_any(by_timestamp):
-        return OffsetSpec(timestamps=parse_offsets(by_timestamp, given.text(by_timestamp, "")))
-    offsets = given.text(f"{which}Offsets", default)
+    if reader.has_any(f"{which}Timestamp"):
+        return OffsetSpec(timestamp=reader.number(f"{which}Timestamp", None, at_least=0))
+    if reader.has_any(by_timestamp):
+        return OffsetSpec(timestamps=parse_offsets(by_timestamp, reader.text(by_timestamp, "")))
+    offsets = reader.text(f"{which}Offsets", default)
     if offsets.lower() in {"earliest", "latest"}:
         return OffsetSpec(offsets=offsets.lower())
     return OffsetSpec(offsets=parse_offsets(f"{which}Offsets", offsets))
 
 
 def _check_batch(starting: OffsetSpec, ending: OffsetSpec) -> None:
-    """A batch that can read nothing is a mistake, and told as such."""
+    """Raise if a batch would read nothing."""
     if starting.says("latest", LATEST):
         raise OptionError("startingOffsets", "'latest' (-1) would read nothing in a batch; use earliest or JSON")
     if ending.says("earliest", EARLIEST):
         raise OptionError("endingOffsets", "'earliest' (-2) would read nothing; use latest or JSON")
     for option, first, last in (
-        ("startingOffsets", starting.given_offsets, ending.given_offsets),
+        ("startingOffsets", starting.explicit_offsets, ending.explicit_offsets),
         ("startingOffsetsByTimestamp", starting.timestamps or {}, ending.timestamps or {}),
     ):
         for partition, begin in first.items():
@@ -277,14 +279,16 @@ def _check_batch(starting: OffsetSpec, ending: OffsetSpec) -> None:
                 raise OptionError(option, f"{partition} would begin at {begin} and end at {last[partition]}")
 
 
-def _check_stream(given: GivenOptions) -> None:
-    if given.has_any("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"):
-        raise OptionError("endingOffsets", "a stream has no end; use Trigger.AvailableNow to read what is there now")
+def _check_stream(reader: OptionReader) -> None:
+    if reader.has_any("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"):
+        raise OptionError(
+            "endingOffsets", "a stream has no end; use Trigger.AvailableNow to read the available records"
+        )
 
 
-def _checked_limits(given: GivenOptions) -> tuple[int | None, int | None]:
-    least = given.number("minOffsetsPerTrigger", None, at_least=1)
-    most = given.number("maxOffsetsPerTrigger", None, at_least=1)
+def _checked_limits(reader: OptionReader) -> tuple[int | None, int | None]:
+    least = reader.number("minOffsetsPerTrigger", None, at_least=1)
+    most = reader.number("maxOffsetsPerTrigger", None, at_least=1)
     if least is not None and most is not None and least > most:
         raise OptionError("minOffsetsPerTrigger", f"{least} is more than maxOffsetsPerTrigger, {most}")
     return least, most

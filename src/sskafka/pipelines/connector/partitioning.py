@@ -1,4 +1,4 @@
-"""Which partition each row goes to, for all rows of an Arrow batch at once."""
+"""Assignment of rows to partitions, for all rows of an Arrow batch at once."""
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ _MULTIPLIER = np.uint32(0x5BD1E995)
 
 
 def partition_numbers(rows: pa.RecordBatch, topic: str, partition_count: int, keyless: int) -> Numbers:
-    """The partition that a row names, or else the one of its key, or else `keyless`."""
+    """Return for each row the partition that it names, else the partition of its key, else `keyless`."""
     numbers = np.full(rows.num_rows, keyless % partition_count, dtype=np.int64)
     keys = binary_or_nulls(rows, "key")
     if keys.null_count < len(keys):
@@ -32,7 +32,9 @@ def _is_there(column: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def partitions_of_keys(keys: pa.BinaryArray, partition_count: int) -> Numbers:
-    """The partition of each key by Kafka's murmur2; keys of one length are hashed together. A null counts as empty."""
+    """Return the partition of each key by Kafka's murmur2; keys of equal length are hashed together.
+
+    Null counts as empty."""
     bounds, content = bounds_and_bytes(keys)
     starts, lengths = bounds[:-1], np.diff(bounds)
     hashes = np.empty(len(keys), dtype=np.uint32)
@@ -44,7 +46,7 @@ def partitions_of_keys(keys: pa.BinaryArray, partition_count: int) -> Numbers:
 
 
 def _murmur2_of_equal_length(matrix: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:
-    """records.partitioner.murmur2 of each row of bytes."""
+    """Return the murmur2 hash of each row of bytes, as `records.partitioner.murmur2` does."""
     count, length = matrix.shape
     hashed = np.full(count, (_SEED ^ length) & 0xFFFFFFFF, dtype=np.uint32)
     whole = length & ~3

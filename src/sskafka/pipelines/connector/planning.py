@@ -1,4 +1,4 @@
-"""What the driver works out before tasks run: which partitions, from where to where, and who reads what."""
+"""Planning on the driver, before tasks run: partitions, their start and end offsets, and the ranges of each task."""
 
 import asyncio
 import logging
@@ -43,17 +43,16 @@ logger = logging.getLogger(__name__)
 
 
 class ClusterSession:
-    """A cluster used from code that knows nothing of event loops; connections are kept between calls."""
+    """A cluster for callers without an event loop; connections are kept between calls."""
 
-    def __init__(
-        self, bootstrap: str, config: ConnectionConfig, *, patiently: bool = False, lazily: bool = False
-    ) -> None:
-        """`patiently`: brokers that are away for less than `default.api.timeout.ms` are waited for.
-        `lazily`: no broker is asked here; whoever uses the session first waits or fails as that use does."""
+    def __init__(self, bootstrap: str, config: ConnectionConfig, *, waits: bool = False, lazily: bool = False) -> None:
+        """Connect. `waits`: wait up to `default.api.timeout.ms` for brokers that are not available.
+
+        `lazily`: send no request here; the first use of the session waits or fails."""
         self._runner = asyncio.Runner()
         try:
             self.cluster = (
-                Cluster(bootstrap, config) if lazily else self._runner.run(_connected(bootstrap, config, patiently))
+                Cluster(bootstrap, config) if lazily else self._runner.run(_connected(bootstrap, config, waits))
             )
         except BaseException:
             self._runner.close()
@@ -69,7 +68,7 @@ class ClusterSession:
         return self._runner.run(work)
 
     def begin(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
-        """Begin work that goes on beside that of later calls of `run`; `run(finished(task))` waits for it."""
+        """Start work that continues during later calls of `run`; `run(finished(task))` waits for it."""
         return self._runner.get_loop().create_task(work)
 
     def close(self) -> None:
@@ -77,11 +76,11 @@ class ClusterSession:
         self._runner.close()
 
 
-async def _connected(bootstrap: str, config: ConnectionConfig, patiently: bool) -> Cluster:
-    """A cluster that answered once: where nobody listens a query fails at once instead of trying for a minute."""
+async def _connected(bootstrap: str, config: ConnectionConfig, waits: bool) -> Cluster:
+    """Return a cluster that has answered once, so that a query fails at once if nothing listens at the address."""
     cluster = Cluster(bootstrap, config)
     try:
-        await (cluster.retrying(cluster.refresh) if patiently else _first_answer(cluster))
+        await (cluster.retrying(cluster.refresh) if waits else _first_answer(cluster))
     except BaseException:
         await cluster.close()
         raise
@@ -89,7 +88,9 @@ async def _connected(bootstrap: str, config: ConnectionConfig, patiently: bool) 
 
 
 async def _first_answer(cluster: Cluster) -> None:
-    """Whoever accepts a connection and hangs up is starting or stopping: others are asked, and then that one again."""
+    """Ask the brokers in turn.
+
+    One that accepts a connection and closes it is starting or stopping, and is asked again."""
     deadline_ms = cluster.deadline_ms()
     for attempt in count():
         try:
@@ -102,17 +103,17 @@ async def _first_answer(cluster: Cluster) -> None:
 
 
 class Planner:
-    """Asks the cluster on behalf of a reader."""
+    """Plans for a reader by asking the cluster."""
 
     def __init__(self, options: SourceOptions, session: ClusterSession) -> None:
         self._options = options
         self._session = session
         self._cluster = session.cluster
 
-    # Which partitions
+    # Partitions
 
     def partitions(self) -> list[TopicPartition]:
-        """The partitions that the subscription means now; raises for a topic that is not there."""
+        """Return the partitions of the subscription as of now; raises if a topic does not exist."""
         return self._session.run(self._partitions(self._options.subscription))
 
     async def _partitions(self, subscription: Subscription) -> list[TopicPartition]:
@@ -127,12 +128,12 @@ class Planner:
         ]
         for partition in subscription.partitions:
             if partition not in there:
-                raise UnknownTopicError(f"there is no partition {partition}; the option assign names it")
+                raise UnknownTopicError(f"the option assign names partition {partition}, which does not exist")
         return list(subscription.partitions) or there
 
     async def _matching(self, pattern: str) -> list[TopicPartition]:
         try:
-            is_meant = re.compile(pattern).search  # anywhere in the name, as Spark's own source does
+            is_meant = re.compile(pattern).search  # anywhere in the name, as in Spark's own source
         except re.error as error:
             raise OptionError("subscribePattern", f"{pattern!r} is not a regular expression: {error}") from None
         topics = await Admin(self._cluster).list_topics()
@@ -144,24 +145,24 @@ class Planner:
         ]
 
     def topic_ids(self, topics: Iterable[str]) -> TopicIds:
-        """Ids of topics as they are now; those that are gone, or that brokers give no id, are left out."""
+        """Return the current ids of topics, without those that no longer exist or have no id."""
         names = sorted(set(topics))
         self._session.run(self._cluster.retrying(lambda: self._cluster.refresh(names)))
         return self.known_ids(names)
 
     def known_ids(self, topics: Iterable[str]) -> TopicIds:
-        """As `topic_ids`, as they were when the topics were last asked for."""
+        """As `topic_ids`, but as of the last metadata request."""
         view = self._cluster.view
         found = {name: view.topics[name].topic_id for name in sorted(set(topics)) if name in view.topics}
         return {name: uuid_text(topic_id) for name, topic_id in found.items() if topic_id != ZERO_UUID}
 
-    # Where they begin and end
+    # Start and end offsets
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
         return self._at(dict.fromkeys(partitions, EARLIEST))
 
     def latest(self, partitions: Iterable[TopicPartition] | None = None) -> Offsets:
-        """The end of each partition: the last stable offset for read_committed, the high watermark otherwise."""
+        """Return the end of each partition: the last stable offset for read_committed, else the high watermark."""
         return self._at(dict.fromkeys(self.partitions() if partitions is None else partitions, LATEST))
 
     def _at(self, timestamps: Mapping[TopicPartition, int]) -> Offsets:
@@ -175,14 +176,16 @@ class Planner:
         )
 
     def ending(self) -> Offsets:
-        """A timestamp that no record has reached means the end."""
+        """Return the end offsets; a timestamp after the last record means the end of the log."""
         return self._resolve(self._options.ending, "ending", unmatched_is_error=False)
 
     def bounds(self) -> tuple[Offsets, Offsets]:
-        """Where a batch begins and ends. A start behind the end of the log is data loss, and told later."""
+        """Return start and end of a batch. A start after the end of the log is data loss, which `tasks` reports."""
         start, end = self.starting(), self.ending()
         for partition in sorted(start):
-            if self._options.ending.is_given_for(partition) and start[partition] > end.get(partition, start[partition]):
+            if self._options.ending.is_explicit_for(partition) and start[partition] > end.get(
+                partition, start[partition]
+            ):
                 raise OptionError(
                     "startingOffsets",
                     f"{partition} would begin at {start[partition]} and end before that, at {end[partition]}",
@@ -213,15 +216,15 @@ class Planner:
             )
         return {**found, **self.latest(missing)} if missing else found
 
-    # Who reads what
+    # Ranges of tasks
 
     def tasks_between(
         self, start: OffsetsJson, end: OffsetsJson, latest: Offsets | None = None
     ) -> list[list[OffsetRange]]:
-        """The ranges of each task of a micro-batch, as Spark names it.
+        """Return the ranges of each task of a micro-batch between two offsets of Spark.
 
-        `latest` is given where `end` was made of it just now: the ends of the logs, and with them the topics in `end`,
-        are not asked for again."""
+        `latest` is passed if `end` was just computed from it: then the ends of the logs and the topic ids are not
+        requested again."""
         begin, stop = from_json(start), from_json(end)
         now = ids_in(end) if latest is not None else self.topic_ids(partition.topic for partition in stop)
         begin = self.still_valid(begin, ids_in(start), now)
@@ -236,7 +239,8 @@ class Planner:
         return self.tasks(begin, stop, latest)
 
     def still_valid(self, offsets: Offsets, ids: Mapping[str, str], now: Mapping[str, str]) -> Offsets:
-        """Offsets without those of topics that were deleted and created again: these begin at their earliest."""
+        """Return the offsets without those of topics that were deleted and created again, which start at their
+        earliest."""
         stale = of_other_topics(offsets, ids, now)
         if not stale:
             return offsets
@@ -254,9 +258,9 @@ class Planner:
     def tasks(
         self, start: Offsets, end: Offsets, latest: Offsets | None = None, narrowed: Narrow | None = None
     ) -> list[list[OffsetRange]]:
-        """The ranges of each task; fewer tasks than partitions where those have little to read.
+        """Return the ranges of each task; there are fewer tasks than partitions if those are small.
 
-        `narrowed` leaves out what need not be read, after it is known that everything is there."""
+        `narrowed` leaves out what need not be read, after the check that all offsets exist."""
         ranges = ranges_between(*self._checked(start, end, latest))
         if narrowed is not None:
             ranges = narrowed(ranges, self._at)
@@ -272,10 +276,12 @@ class Planner:
         return groups
 
     def _checked(self, start: Offsets, end: Offsets, latest: Offsets | None) -> tuple[Offsets, Offsets]:
-        """What of it is there. New partitions begin at their earliest. What is gone is data loss."""
+        """Return the offsets that exist. New partitions start at their earliest offset.
+
+        Missing offsets are data loss."""
         gone = sorted(set(start) - set(end))
         if gone and self._options.fail_on_data_loss:
-            raise DataLossError(f"partitions {', '.join(map(str, gone))} were read before and are gone")
+            raise DataLossError(f"partitions {', '.join(map(str, gone))} were read before and no longer exist")
         earliest = self.earliest(end)
         latest = self.latest(end) if latest is None else latest
         lost = lost_ranges(start, end, earliest, latest)
@@ -293,7 +299,7 @@ def _topics_text(offsets: Iterable[TopicPartition]) -> str:
 
 
 def _skipped(wanted: OffsetRange, earliest: int, latest: int) -> int:
-    """How many offsets of a range are not there."""
+    """Return how many offsets of a range do not exist."""
     return wanted.size - max(0, min(wanted.end, latest) - max(wanted.start, earliest)) if wanted.size > 0 else 0
 
 
@@ -303,11 +309,9 @@ def _lost_text(wanted: OffsetRange, earliest: int, latest: int) -> str:
     return f"{wanted.partition}: offsets {wanted.start} to {wanted.end} were to be read, but the log ends at {latest}"
 
 
-def _check_complete(option: str, partitions: list[TopicPartition], given: Mapping[TopicPartition, int]) -> None:
-    missing, unknown = sorted(set(partitions) - set(given)), sorted(set(given) - set(partitions))
+def _check_complete(option: str, partitions: list[TopicPartition], offsets: Mapping[TopicPartition, int]) -> None:
+    missing, unknown = sorted(set(partitions) - set(offsets)), sorted(set(offsets) - set(partitions))
     if missing:
-        raise OptionError(
-            option, f"it says nothing of {', '.join(map(str, missing))}; name every partition that is read"
-        )
+        raise OptionError(option, f"it does not name {', '.join(map(str, missing))}; name every partition that is read")
     if unknown:
         raise OptionError(option, f"it names {', '.join(map(str, unknown))}, which is not read by this query")

@@ -1,8 +1,8 @@
-"""How a task writes: columns are collected, told apart by partition, encoded in bulk and sent, a batch a partition at
-a time.
+"""How a task writes: it collects columns, splits them by partition, encodes them in bulk and sends a batch for each
+partition at a time.
 
-Each batch carries the producer's id, epoch and sequence, so the broker drops what a retry sends twice. In a
-transaction the partitions are enrolled before their first batch.
+Each batch has the producer's id, epoch and sequence, so that the broker drops duplicates of a retry. In a transaction,
+AddPartitionsToTxn precedes the first batch of a partition.
 """
 
 import zlib
@@ -43,7 +43,7 @@ _SEQUENCE_MASK = 0x7FFFFFFF
 
 
 class TaskProducer:
-    """One task's writing. `transactional_id` None: idempotent within the task, at least once over all."""
+    """The writer of one task. Without a transactional id it is idempotent, and the query is at-least-once."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class TaskProducer:
         *,
         two_phase: bool = False,
     ) -> None:
-        """`two_phase`: the transaction may have no timeout, because somebody surely ends it."""
+        """`two_phase`: the transaction may have no timeout, because another process will end it in any case."""
         self._cluster = cluster
         self._options = options
         self._transactional_id = transactional_id
@@ -64,7 +64,7 @@ class TaskProducer:
         self._collected: dict[TopicPartition, list[Columns]] = {}
         self._collected_bytes = 0
         self._keyless = slot
-        """Counts up with each Arrow batch: rows without a key go to one partition after the other."""
+        """Increases with each Arrow batch: rows without a key go to one partition after the other."""
         self.records = 0
         self._slot = slot
         self._two_phase = two_phase
@@ -73,12 +73,12 @@ class TaskProducer:
 
     @property
     def transaction(self) -> Transaction | None:
-        """The open transaction; None when nothing was written in one."""
+        """The open transaction; None if nothing was written in one."""
         return self._identity if self._transactional_id is not None else None
 
     @property
     def part(self) -> Part | None:
-        """The open transaction with what it holds; None when nothing was written in one."""
+        """The open transaction with row count and digest; None if nothing was written in one."""
         if self.transaction is None:
             return None
         return Part(self.transaction, self._slot, self.records, self._digest, self._place)
@@ -100,7 +100,7 @@ class TaskProducer:
             self._collected.setdefault(TopicPartition(topic, number), []).append(chosen)
 
     async def flush(self) -> None:
-        """Returns when the brokers have everything."""
+        """Return when the brokers have acknowledged everything."""
         collected, self._collected, self._collected_bytes = self._collected, {}, 0
         if not collected:
             return
@@ -156,7 +156,7 @@ class TaskProducer:
 
 
 def _by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The rows of an Arrow batch, by the topic they go to."""
+    """Yield the rows of an Arrow batch by topic."""
     if topic is not None:
         yield topic, batch
         return

@@ -36,7 +36,7 @@ class ConnectorMissingError(ConnectorError):
         super().__init__(
             f"connector: kafka needs Spark's own Kafka connector, and Spark does not find it "
             f"({f'although {configured}' if configured else 'no jar is configured'}). "
-            f"Give its jars by `spark: {{spark.jars: ...}}` in the file, or by --conf spark.jars.packages="
+            f"Set its jars by `spark: {{spark.jars: ...}}` in the file, or by --conf spark.jars.packages="
             f"org.apache.spark:{_JAR}_2.13:VERSION; or use connector: sskafka, which needs none"
         )
 

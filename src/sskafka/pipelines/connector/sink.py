@@ -1,7 +1,7 @@
-"""Writing: what Spark calls for `df.write` and `df.writeStream.format("sskafka")`.
+"""The writers that Spark calls for `df.write` and `df.writeStream.format("sskafka")`.
 
-Writers are made anew in many processes and pickled to tasks: they hold options only. What ties the tasks and commits
-of one run together comes from Spark: the query's id and run in each task's properties.
+Spark creates writers in many processes and pickles them to tasks, so they contain options only. The id of the query and
+of its run connect the tasks and commits of one run; Spark passes them in the properties of each task.
 """
 
 import logging
@@ -35,23 +35,23 @@ logger = logging.getLogger(__name__)
 HEADERS_TYPE_NAME = "array<struct<key:string,value:binary>>"
 
 SWEEP_EVERY = 32
-"""So many batches: an attempt that nobody knew of may have left a transaction open."""
+"""Number of batches between sweeps. An unknown attempt of a task may have left a transaction open."""
 
 _QUERY_ID = "sql.streaming.queryId"
 _BATCH_ID = "streaming.sql.batchId"
-_RUN_ID = "spark.jobGroup.id"  # Spark puts each run of a streaming query into a job group of the run's id
+_RUN_ID = "spark.jobGroup.id"  # Spark puts each run of a streaming query into a job group that has the id of the run
 
 
 @dataclass(frozen=True)
 class TaskWritten(WriterCommitMessage):
-    """What a task hands to the driver."""
+    """The result of a task for the driver."""
 
     query_id: str
     run: str
     records: int
     part: Part | None = None
     epoch: int | None = None
-    """Of the query's owner when the task began to write."""
+    """The epoch of the query's owner when the task began to write."""
     attempt: int = 0
 
     @property
@@ -60,15 +60,15 @@ class TaskWritten(WriterCommitMessage):
 
 
 _epochs: dict[tuple[str, Owner], int] = {}
-"""Of runs that tasks of this process belong to: the first task asks, the others know."""
+"""Epochs of the runs that tasks of this process belong to: the first task asks for it."""
 
 _committers: dict[tuple[str, Owner], tuple[ClusterSession, Committer]] = {}
-"""Of queries whose batches this process has committed, with their sessions. They know what they decided last."""
+"""Committers, with their sessions, of queries whose batches this process has committed. They know the last decision."""
 COMMITTERS_MAX = 32
 
 
 def check_columns(schema: StructType, options: SinkOptions) -> None:
-    """Refuses, before any task runs, a table that cannot be written to a topic."""
+    """Raise, before any task runs, if the table cannot be written to a topic."""
     types = {field.name: field.dataType for field in schema.fields}
     if "value" not in types:
         raise ConnectorError(f"the column value is missing; there are {', '.join(types)}")
@@ -97,7 +97,7 @@ def _write(
     *,
     two_phase: bool = False,
 ) -> TaskProducer:
-    """Writes everything and flushes; the transaction, if any, stays open."""
+    """Write all rows and flush; the transaction, if any, stays open."""
 
     async def work(producer: TaskProducer) -> TaskProducer:
         for batch in batches:
@@ -110,7 +110,7 @@ def _write(
 
 
 def _with_first(batches: Iterator[pa.RecordBatch]) -> tuple[pa.RecordBatch | None, Iterator[pa.RecordBatch]]:
-    """The first batch that has rows, and all batches from it on."""
+    """Return the first batch that has rows, and an iterator over all batches starting with it."""
     for batch in batches:
         if batch.num_rows:
             return batch, chain((batch,), batches)
@@ -118,7 +118,7 @@ def _with_first(batches: Iterator[pa.RecordBatch]) -> tuple[pa.RecordBatch | Non
 
 
 class QueryBatch(NamedTuple):
-    """A batch that a task writes: of which run of which query."""
+    """The batch that a task writes, and the run and query that it belongs to."""
 
     query_id: str
     run: str
@@ -161,7 +161,9 @@ class StreamWriter(DataSourceStreamArrowWriter):
         return TaskWritten(query_id, run, producer.records, producer.part, epoch, attempt)
 
     def _epoch(self, query_id: str, run: str) -> int:
-        """A run owns its query before its first record is written: what an older run had decided is settled."""
+        """Return the epoch of the run.
+
+        It is claimed before the first record, so decisions of older runs are settled then."""
         known = (query_id, self._owner(run))
         if known not in _epochs:
             with kept_session(self._options.bootstrap, self._options.connection) as session:
@@ -177,7 +179,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
             committer.commit(self._attempt(written, batchId), _epoch_of(written))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Says nothing of its own when brokers are away: the query fails already, and for a better reason."""
+        """Abort the batch. Errors are only logged: the query has failed already, for a reason that says more."""
         written = _written(messages)
         if self._options.guarantee is not Guarantee.EXACTLY_ONCE or not written:
             return
@@ -198,7 +200,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         return cluster_committer(session, self._options, query_id, self._owner(run))
 
     def _kept_committer(self, session: ClusterSession, query_id: str, run: str) -> Committer:
-        """The committer of an earlier batch of the run, if it used this very session: a failure ends both."""
+        """Return the committer of an earlier batch of the run if it used this session; an error ends both."""
         key = (query_id, self._owner(run))
         its_session, committer = _committers.pop(key, (None, None))
         if committer is None or its_session is not session:
@@ -217,7 +219,9 @@ def _epoch_of(written: Sequence[TaskWritten]) -> int | None:
 
 
 class NumberedBatchWriter(DataSourceArrowWriter):
-    """A job that writes one batch of a query, as `foreachBatch` does: a batch that is written again is dropped."""
+    """A job that writes one numbered batch of a query, as `foreachBatch` does.
+
+    A batch that is written again is dropped."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._stream = StreamWriter(options)
@@ -234,7 +238,7 @@ class NumberedBatchWriter(DataSourceArrowWriter):
 
 
 class BatchWriter(DataSourceArrowWriter):
-    """One job: its transactions are committed when all tasks are done. A job that is run again writes again."""
+    """A batch job: its transactions are committed when all tasks are done. A job that is run again writes again."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
@@ -265,14 +269,14 @@ class BatchWriter(DataSourceArrowWriter):
             with ClusterSession(self._options.bootstrap, self._options.connection) as session:
                 self._committer(session).abort_job(transactions)
         except ClientError as error:
-            logger.warning("the brokers are away, transactions stay open until they time out: %s", error)
+            logger.warning("the brokers are not available; transactions stay open until they time out: %s", error)
 
     def _committer(self, session: ClusterSession) -> Committer:
         return cluster_committer(session, self._options, self._job, Owner(self._job))
 
 
 def _written(messages: Sequence[WriterCommitMessage | None]) -> list[TaskWritten]:
-    """What tasks said; those that failed said nothing."""
+    """Return the results of the tasks that succeeded."""
     return [message for message in messages if isinstance(message, TaskWritten)]
 
 
@@ -281,5 +285,5 @@ def _open(written: Sequence[TaskWritten]) -> list[Transaction]:
 
 
 def _patient_session(options: SinkOptions) -> ClusterSession:
-    """The tasks have just talked to the brokers: when they are away now, they may be back soon."""
-    return ClusterSession(options.bootstrap, options.connection, patiently=True)
+    """Return a session that waits for brokers: tasks have just reached them, so an outage may be short."""
+    return ClusterSession(options.bootstrap, options.connection, waits=True)

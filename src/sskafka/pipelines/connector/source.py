@@ -1,6 +1,7 @@
-"""Reading: what Spark calls for `spark.read` and `spark.readStream.format("sskafka")`.
+"""The readers that Spark calls for `spark.read` and `spark.readStream.format("sskafka")`.
 
-Readers are made in several processes and pickled to tasks: they hold options only, and connect when they are used.
+Spark creates readers in several processes and pickles them to tasks, so they contain options only and connect when they
+are used.
 """
 
 import asyncio
@@ -36,7 +37,7 @@ _PUSHING = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
 class RangesPartition(InputPartition):
-    """What one task reads."""
+    """The ranges that one task reads."""
 
     def __init__(self, ranges: Sequence[OffsetRange]) -> None:
         super().__init__(tuple(ranges))
@@ -73,10 +74,10 @@ class FilteringReader(BatchReader):
 
 
 def is_pushing_filters() -> bool:
-    """Whether this process has the module with which Spark pushes filters down.
+    """Return whether this is the process in which Spark pushes filters down, by the module that it has imported.
 
-    Elsewhere a reader must not have `pushFilters`: where spark.sql.python.filterPushdown.enabled is false, as it is by
-    default, Spark refuses such a reader instead of reading without filters."""
+    In other processes a reader must not have `pushFilters`: if spark.sql.python.filterPushdown.enabled is false, which
+    is the default, Spark refuses such a reader instead of reading without filters."""
     main = getattr(sys.modules.get("__main__"), "__spec__", None)
     return _PUSHING in sys.modules or getattr(main, "name", "") == _PUSHING
 
@@ -86,16 +87,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._session: ClusterSession | None = None
         self._target: Offsets | None = None
-        """Where Trigger.AvailableNow ends."""
+        """The end of a query with Trigger.AvailableNow."""
         self._target_ids: TopicIds = {}
         self._latest: Offsets | None = None
         self._planned: OffsetsJson | None = None
-        """The end that was last answered, if it lies within `_latest`."""
+        """The end offsets that were returned last, if they are within `_latest`."""
         self._committed: Offsets | None = None
         self._quiet_until = 0.0
-        """When the group could not be told, it is left alone for a while: a query must not wait for it."""
+        """No commits to the group before this time: after a failed commit, a query must not wait for the next one."""
         self._triggered_at = -math.inf
-        """When minOffsetsPerTrigger last let a batch begin; the first one need not wait."""
+        """When minOffsetsPerTrigger last started a batch; the first batch need not wait."""
 
     def initialOffset(self) -> OffsetsJson:
         planner = self._planner()
@@ -140,7 +141,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return answer
 
     def _must_wait(self, begin: Offsets, latest: Offsets) -> bool:
-        """Whether too little waits for a batch, and not for too long yet."""
+        """Return whether too few records are available for a batch, and maxTriggerDelay has not passed."""
         least, now = self._options.min_offsets_per_trigger, time.monotonic()
         if least is None:
             return False
@@ -164,11 +165,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._tell_group(from_json(end))
 
     def _tell_group(self, done: Offsets) -> None:
-        """Commits what Spark is done with: what it begins at next, because it commits the last batch never or late."""
+        """Commit the start of the next batch to the group. Spark calls `commit` for the last batch late or never."""
         self._finish_telling(self._begin_to_tell_group(done))
 
     def _begin_to_tell_group(self, done: Offsets) -> "tuple[Offsets, asyncio.Task[bool]] | None":
-        """The commit goes on while the next batch is planned."""
+        """Start the commit, which continues while the next batch is planned."""
         if done == self._committed or time.monotonic() < self._quiet_until:
             return None
         session = self._connected()

@@ -1,6 +1,6 @@
-"""The columns of the source in Spark's words: those of Spark's own Kafka source. Arrow's words are in `columns`.
+"""The columns of the source as a Spark schema, which is that of Spark's own Kafka source. See also `columns`.
 
-Spark asks for them in processes that need nothing else; without Arrow these start in half the time.
+Spark asks for the schema in processes that need nothing else; without Arrow these start in half the time.
 """
 
 HEADER_COLUMN = "headers"

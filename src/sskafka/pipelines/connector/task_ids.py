@@ -1,8 +1,8 @@
-"""Transactional ids of tasks. Each process that runs tasks has ids of its own, so nobody else ever initializes them: an
-attempt that begins late cannot abort the one that took its place.
+"""Transactional ids of tasks. Each process that runs tasks has its own ids, and no other process initializes them: a
+late attempt of a task cannot abort the attempt that replaced it.
 
-Ids are used again, because coordinators remember each of them for days. A process takes one of its ids again when
-it writes a later batch of the same epoch: Spark begins a batch only when the one before is committed.
+Ids are reused, because coordinators remember each of them for days. A process reuses one of its ids for a later batch
+of the same epoch: Spark starts a batch only after the previous one is committed.
 """
 
 import os
@@ -36,7 +36,7 @@ _ids: dict[int, ProcessIds] = {}
 
 
 def ids_of_this_process() -> ProcessIds:
-    """Spark forks its workers: what the parent had is not the child's."""
+    """Return the ids of this process. A worker that Spark has forked must not use the ids of its parent."""
     pid = os.getpid()
     if pid not in _ids:
         _ids.clear()

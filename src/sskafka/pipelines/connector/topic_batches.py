@@ -1,8 +1,8 @@
-"""Micro-batches into a topic through `foreachBatch`: exactly once, and in output mode update.
+"""Write micro-batches to a topic through `foreachBatch`: exactly once, also in output mode update.
 
 Spark refuses `outputMode("update")` for sinks that are written in Python ("does not support Update mode"), but not for
-`foreachBatch`. The batches go through the same commit protocol as those of the streaming sink, under the id of the
-query's checkpoint and the number of the batch.
+`foreachBatch`. The batches use the same commit protocol as those of the streaming sink, with the id of the query's
+checkpoint and the number of the batch.
 """
 
 import json
@@ -43,6 +43,6 @@ class TopicBatches:
 
 
 def query_id(rows: "DataFrame", checkpoint: str) -> str:
-    """The id of the query that runs with this checkpoint; Spark writes it there before the first batch."""
+    """Return the id of the query with this checkpoint; Spark writes it there before the first batch."""
     (line,) = rows.sparkSession.read.text(f"{checkpoint}/metadata").collect()
     return str(json.loads(line[0])["id"])

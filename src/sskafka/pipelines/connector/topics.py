@@ -1,8 +1,8 @@
-"""Topics that the connector and pipelines create: with as many replicas as the cluster can give, up to 3.
+"""Topics that the connector and pipelines create: with as many replicas as the cluster allows, up to 3.
 
 brokers    replicas    min.insync.replicas
 1          1           1
-2          2           1                       with 2, one broker that is away would stop the query
+2          2           1                       with 2, the failure of one broker would stop the query
 3, more    3           2
 """
 
@@ -17,7 +17,7 @@ REPLICAS_MAX = 3
 
 
 def create_topics(session: ClusterSession, topics: Sequence[NewTopic]) -> list[str]:
-    """Create those that are missing, and return their names; topics that exist are left as they are."""
+    """Create the missing topics, and return their names; existing topics are not changed."""
     brokers = len(session.run(session.cluster.retrying(session.cluster.brokers)))
     wanted = [replicated(topic, brokers) for topic in topics]
     outcomes = session.run(Admin(session.cluster).create_topics(wanted))

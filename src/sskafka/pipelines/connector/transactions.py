@@ -1,8 +1,8 @@
 """Transactions that a task begins and the driver, in another process, ends.
 
-The first version of Kafka's transactions is used wherever it runs: every broker has it, and it keeps the epoch when a
-transaction ends, so a driver that does not know whether its commit arrived may send it again. Where brokers allow
-two-phase commits (KIP-939) tasks use them: their transactions do not time out.
+Transactions use the protocol before KIP-890 (transaction version 0): every broker supports it, and the producer epoch
+does not change when a transaction ends, so a driver that does not know whether its commit arrived may send it again. If
+brokers allow two-phase commits (KIP-939), tasks use them: their transactions do not time out.
 """
 
 from sskafka.client.cluster import Cluster
@@ -20,22 +20,22 @@ from sskafka.pipelines.connector.commit_protocol import Condition
 from sskafka.pipelines.connector.errors import OptionError
 
 FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
-"""What a producer hears whose transactional id was taken over."""
+"""Errors of a producer whose transactional id another producer has initialized."""
 ENDED = FENCED | {ErrorCode.INVALID_TXN_STATE, ErrorCode.INVALID_PRODUCER_ID_MAPPING}
-"""What the end of a transaction meets that is no longer open: it was aborted, by its timeout or by a newer producer."""
+"""Errors of EndTxn for a transaction that is no longer open: it was aborted by its timeout or by a newer producer."""
 ONGOING = "Ongoing"
 
 _without_two_phase: set[str] = set()
-"""Clusters that refused two-phase commits to this process: they are not asked again."""
+"""Clusters that have refused two-phase commits to this process; they are not asked again."""
 
 
 async def begin(cluster: Cluster, transactional_id: str, timeout_ms: int) -> Transaction:
-    """Take the id over: an open transaction of it is aborted, and whoever had it before is fenced."""
+    """Initialize the id: its open transaction is aborted, and its previous producer is fenced."""
     try:
         taken = await initialize(cluster, transactional_id, timeout_ms)
     except KafkaError as error:
         if error.code == ErrorCode.INVALID_TRANSACTION_TIMEOUT:
-            problem = f"{timeout_ms} is above the brokers' transaction.max.timeout.ms; use less, or raise that"
+            problem = f"{timeout_ms} is above the brokers' transaction.max.timeout.ms; lower it, or raise that"
             raise OptionError("transactionTimeoutMs", problem) from error
         raise
     return taken._replace(version=FIRST_VERSION)
@@ -44,7 +44,7 @@ async def begin(cluster: Cluster, transactional_id: str, timeout_ms: int) -> Tra
 async def begin_without_timeout(
     cluster: Cluster, bootstrap: str, transactional_id: str, timeout_ms: int
 ) -> Transaction:
-    """As `begin`, but the transaction does not time out where brokers allow two-phase commits."""
+    """As `begin`, but the transaction does not time out if the brokers allow two-phase commits."""
     if bootstrap not in _without_two_phase:
         try:
             taken = await initialize(cluster, transactional_id, timeout_ms, two_phase=True)
@@ -59,7 +59,7 @@ async def begin_without_timeout(
 
 
 async def condition_of(cluster: Cluster, transaction: Transaction) -> Condition:
-    """Whether this very transaction is open, and for how long it may stay so by the clock of this process."""
+    """Return whether this transaction is open, and how long it may stay open by the clock of this process."""
     try:
         described = await describe(cluster, transaction.transactional_id)
     except KafkaError as error:
@@ -77,7 +77,7 @@ async def condition_of(cluster: Cluster, transaction: Transaction) -> Condition:
 
 
 async def open_transactions(cluster: Cluster, prefix: str) -> list[str]:
-    """Transactional ids that begin with `prefix` and have an open transaction; nothing where brokers cannot list."""
+    """Return the ids with this prefix that have an open transaction; none if the brokers do not support listing."""
     try:
         listed = await list_transactions(cluster, [ONGOING])
     except UnsupportedApiError:
@@ -86,7 +86,7 @@ async def open_transactions(cluster: Cluster, prefix: str) -> list[str]:
 
 
 async def open_transaction_of(cluster: Cluster, transactional_id: str) -> Transaction | None:
-    """The open transaction of an id, as whoever wants to end exactly that one needs it."""
+    """Return the open transaction of an id, in the form that is needed to end exactly this one."""
     try:
         described = await describe(cluster, transactional_id)
     except KafkaError as error:

@@ -1,1 +1,1 @@
-"""Pipelines as files: the model, the YAML form of it, and the checks that need no Spark."""
+"""Pipeline files: their models, the YAML format, and checks that do not need Spark."""

@@ -1,6 +1,6 @@
-"""Avro schemas: from their JSON to Spark's types, and a decoder of Avro's binary form.
+"""Avro schemas: conversion of their JSON to Spark's types, and a decoder of Avro's binary encoding.
 
-Spark's own Avro support is a jar that pip does not bring, so fastavro decodes the records.
+Spark's own Avro support is a jar that pip does not install, so fastavro decodes the records.
 """
 
 import io
@@ -24,15 +24,15 @@ _LOGICAL = {
 
 
 class AvroSchemaError(ValueError):
-    """A schema that cannot be read."""
+    """The schema cannot be used."""
 
 
 class AvroDataError(ValueError):
-    """Bytes that do not follow the schema."""
+    """The bytes do not follow the schema."""
 
 
 def parse_avro_schema(text: str) -> dict[str, Any]:
-    """The schema of a record, checked all the way down."""
+    """Parse the schema of a record, and check all of its types."""
     try:
         schema = json.loads(text)
     except json.JSONDecodeError as error:
@@ -45,7 +45,7 @@ def parse_avro_schema(text: str) -> dict[str, Any]:
 
 
 def spark_columns(schema: dict[str, Any]) -> str:
-    """The record's fields as Spark's DDL."""
+    """Return the fields of the record in Spark's DDL."""
     names: dict[str, AvroType] = {}
     return ", ".join(f"`{name}` {_spark_type(kind, names)}" for name, kind in _fields(schema))
 
@@ -110,7 +110,7 @@ def _only_branch(union: list[Any]) -> AvroType:
 
 
 def decoder_of(schema: dict[str, Any]) -> Callable[[bytes], dict[str, Any]]:
-    """Return a function from a record's bytes to its fields, which raises AvroDataError for bytes that do not fit."""
+    """Return a function from the bytes of a record to its fields; the function raises AvroDataError."""
     import fastavro  # noqa: PLC0415  (takes 60 ms, and most pipelines read no Avro)
     from fastavro.schema import SchemaParseException, UnknownType  # noqa: PLC0415
 
@@ -135,7 +135,7 @@ def decoder_of(schema: dict[str, Any]) -> Callable[[bytes], dict[str, Any]]:
 
 
 def _as_spark_reads(kind: Any) -> Any:
-    """Drop the logical types that have no type in Spark: their fields are read as what they are stored as."""
+    """Drop the logical types that Spark does not have: their fields have the type in which they are stored."""
     if isinstance(kind, list):
         return [_as_spark_reads(branch) for branch in kind]
     if not isinstance(kind, dict):

@@ -1,4 +1,4 @@
-"""Test cases of a pipeline: records that its sources are given, and the rows that are expected of its tables.
+"""Test cases of a pipeline: input records of its sources, and expected rows of its tables.
 
     pipeline: clicks.yaml                 # default: for clicks.test.yaml the file clicks.yaml beside it
     profile: test                         # optional, as is `set`: values of the pipeline's variables
@@ -12,7 +12,7 @@
           result: [{user: anna}]          # the result, a source or a step: each row once, in any order
           dead_letters: [{source: clicks, error: the value is not JSON}]
 
-An expected row names the columns that matter; columns that it leaves out may have any value.
+An expected row contains the columns to compare; its other columns may have any value.
 """
 
 from collections.abc import Iterator, Mapping

@@ -165,6 +165,6 @@ def _tokens(text: str) -> Iterator[str]:
     while position < len(text):
         found = _TOKEN.match(text, position)
         if found is None:
-            raise SchemaError(f"{text[position:].strip()[:20]!r} cannot be read")
+            raise SchemaError(f"{text[position:].strip()[:20]!r} is not valid in a schema")
         yield next(group for group in found.groups() if group is not None)
         position = found.end()

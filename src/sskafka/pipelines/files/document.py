@@ -77,7 +77,7 @@ class Document:
     _key_marks: dict[Location, Mark] = field(default_factory=dict)
 
     def add(self, location: Location, text: str, *, at_key: bool = False) -> None:
-        """Report a problem with a value, or with its key; with a missing value at the mapping that lacks it."""
+        """Report a problem with a value or with its key. A missing value is reported at the mapping that lacks it."""
         place = location
         while place not in self._marks:
             place = place[:-1]
@@ -92,7 +92,7 @@ class Document:
             raise PipelineFileError(self.path, self.problems, self.secrets)
 
     def take(self, node: yaml.Node, location: Location = ()) -> Any:
-        """Return the values of a node and remember where they are."""
+        """Return the values of a node, and record their positions."""
         self._marks[location] = _mark(node.start_mark)
         self.lines[path_text(location)] = _first_line(node)
         if isinstance(node, yaml.MappingNode):
@@ -110,7 +110,7 @@ class Document:
 
 
 def path_text(location: Location) -> str:
-    """Return a location as people write it: `sinks[0].parquet.path`."""
+    """Return a location in the form `sinks[0].parquet.path`."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
     return text.removeprefix(".")
 
@@ -162,7 +162,7 @@ def _composed(path: Path, text: str) -> yaml.Node | None:
 
 
 class _BoundError(yaml.MarkedYAMLError):  # type: ignore[misc]  # PyYAML has no types
-    """The file is YAML, but too large."""
+    """The file is valid YAML, but too large."""
 
 
 class _BoundedLoader(yaml.SafeLoader):  # type: ignore[misc]  # see above
@@ -197,7 +197,7 @@ class _BoundedLoader(yaml.SafeLoader):  # type: ignore[misc]  # see above
 
 
 def _check_keys(node: yaml.Node, where: str, report: Callable[[yaml.Node, str, str], None]) -> None:
-    """Report keys that are no text, and keys that a mapping has twice."""
+    """Report keys that are not text, and keys that occur twice in a mapping."""
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
             _check_keys(item, f"{where}[{index}]", report)

@@ -1,14 +1,14 @@
-"""Variables, profiles and secrets of a pipeline file, put in place before its fields are read.
+"""Variables, profiles and secrets of a pipeline file, which are replaced before its fields are validated.
 
-    ${lake}            a variable: from `--var`, the chosen profile, or `variables:` of the file, in this order
+    ${lake}            a variable: from `--var`, the selected profile, or `variables:` of the file, in this order
     ${env:REGION}      an environment variable
     ${secret:jdbc}     a secret: the file `jdbc` in the directory SSKAFKA_SECRETS_DIR (default /run/secrets), else the
                        environment variable `jdbc`; its value is masked in errors, events and output
     ${lake:-out}       any of them with a default
     $${lake}           the text ${lake}
 
-A profile is laid over the file: its mappings are merged into those of the file, everything else replaces what the file
-has. Nodes keep their marks, so that a mistake is reported at the line where its text stands.
+A profile overrides the file: its mappings are merged into those of the file, and its other values replace those of the
+file. Nodes keep their positions, so that a mistake is reported where its text is.
 """
 
 import os
@@ -28,19 +28,19 @@ _REFERENCE = re.compile(r"\$(?P<escape>\$\{)|\$\{(?P<name>[^}]*)\}")
 _VARIABLE = re.compile(r"[A-Za-z_][\w.-]*")
 
 Report = Callable[[yaml.Node, str, str], None]
-"""Reports a problem: the node it is about, the path of the field, the text."""
+"""Reports a problem; takes the node, the path of the field, and the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileOptions:
-    """What the caller chooses for a pipeline file: a profile, values of variables, and where other values come from."""
+    """Options for reading a pipeline file: a profile, values of variables, and the environment."""
 
     profile: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
     def secret(self, name: str) -> str | None:
-        """The value of a secret, without the line break that editors put at the end of a file."""
+        """Return the value of a secret, without the line break at the end of its file."""
         directory = Path(self.environment.get(SECRETS_DIRECTORY, DEFAULT_SECRETS_DIRECTORY))
         if re.fullmatch(r"[\w.-]+", name) and (directory / name).is_file():
             return (directory / name).read_text(encoding="utf-8").rstrip("\n")
@@ -48,7 +48,7 @@ class FileOptions:
 
 
 def masked(text: str, secrets: Iterable[str]) -> str:
-    """The text with every secret replaced; longer secrets first, because one may contain another."""
+    """Return the text with every secret replaced; longer secrets first, because one may contain another."""
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, MASK)
     return text
@@ -151,7 +151,7 @@ class _Resolver:
             self._variables[name] = self._text(value)
 
     def replace_in(self, node: yaml.Node) -> None:
-        """Replaces the references in all values below this node, once also where YAML's aliases name it twice."""
+        """Replace the references in all values of this node; a node that has aliases is handled once."""
         if id(node) in self._replaced:
             return
         self._replaced.add(id(node))
@@ -180,7 +180,7 @@ class _Resolver:
         return default
 
     def _looked_up(self, name: str) -> tuple[str | None, str]:
-        """The value, or None and what to do about it."""
+        """Return the value, or None and what to do about it."""
         kind, colon, rest = name.partition(":")
         if not colon:
             near = get_close_matches(name, self._variables, n=1)

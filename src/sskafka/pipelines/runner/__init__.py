@@ -1,1 +1,1 @@
-"""Running a pipeline: tables from topics, queries to sinks, dead letters, progress, and how a run ends."""
+"""Runs of a pipeline: tables from topics, queries to sinks, dead letters, progress, and the end of a run."""

@@ -1,12 +1,12 @@
 """A backfill: a range of records, read as one batch, through the transformations of a pipeline into its sinks.
 
-    check ─> offsets of the range ─> Spark ─> sink after sink, each as one batch ─> done
+    check ─> offsets of the range ─> Spark ─> one sink after the other, each as one batch ─> done
                  └───────── backfill.json ────────┘
 
-It has a name, a checkpoint and a run of its own, so the pipeline itself may run at the same time. Each sink knows the
-batch by the id of that checkpoint: a backfill that was killed goes on with the sinks that are not done, and a sink that
-has the batch already leaves it out. Parquet files go to a directory of their own, because Spark's log of a directory
-belongs to the one query that writes it.
+A backfill has its own name, checkpoint and run, so the pipeline itself may run at the same time. Sinks recognize the
+batch by the id of the checkpoint: a backfill that was killed continues with the sinks that are not done, and a sink
+that already has the batch skips it. Parquet files are written to a separate directory, because Spark's log of a
+directory belongs to the one query that writes it.
 """
 
 import threading
@@ -46,10 +46,10 @@ from sskafka.pipelines.session import SessionSettings, Tell, start_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sskafka.pipelines.runner.queries import Surroundings
+    from sskafka.pipelines.runner.queries import RunContext
 
 Counts = dict[str, int | None]
-"""Rows by the name of what counted them; None where nobody did."""
+"""Row counts by the name of the observation; None if the rows were not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class BackfillResult:
     name: str
     run: RunResult
     finished_before: str = ""
-    """When an earlier run finished the backfill; then this one has done nothing."""
+    """When an earlier run finished the backfill; then this run has done nothing."""
     is_stopped: bool = False
 
 
@@ -71,7 +71,7 @@ def run_backfill(
     on_progress: OnProgress = lambda _: None,
     stop: threading.Event | None = None,
 ) -> BackfillResult:
-    """Read the range into all sinks that do not have it yet; `again`: into all, whatever they have."""
+    """Read the range into all sinks that do not have it yet; with `again`, into all sinks."""
     if pipeline.output_mode is OutputMode.COMPLETE:
         raise PipelineRunError(
             f"{pipeline.place('output_mode')}: complete would replace the whole table by the rows of the range; "
@@ -89,7 +89,7 @@ def run_backfill(
 
 
 def backfilled(pipeline: Pipeline, chosen: BackfillRange) -> Pipeline:
-    """The pipeline under the name of the backfill, with a checkpoint and Parquet directories of its own."""
+    """Return the pipeline under the name of the backfill, with its own checkpoint and Parquet directories."""
     name = backfill_name(pipeline, chosen)
     suffix = name.removeprefix(pipeline.name)
     return replace(
@@ -167,19 +167,17 @@ class _Backfill:
     ) -> None:
         from sskafka.pipelines.runner.backfill_writing import write_query  # noqa: PLC0415  Spark is there now
         from sskafka.pipelines.runner.connectors import check_connector  # noqa: PLC0415  see above
-        from sskafka.pipelines.runner.queries import Surroundings  # noqa: PLC0415  see above
+        from sskafka.pipelines.runner.queries import RunContext  # noqa: PLC0415  see above
 
         told = check_connector(spark, self._backfill)
         if told:
             self._tell(told)
-        surroundings = Surroundings(
-            spark, self._backfill, self._settings.bootstrap, "", run_id, dict(self._state.ranges)
-        )
+        context = RunContext(spark, self._backfill, self._settings.bootstrap, "", run_id, dict(self._state.ranges))
         for place, query in enumerate(queries_of(self._backfill)):
             if query in self._state.done:
-                self._tell(f"{query}: has the range already")
+                self._tell(f"{query} already has the range")
                 continue
-            counts = self._written(surroundings, partial(write_query, surroundings, place), query, stop)
+            counts = self._written(context, partial(write_query, context, place), query, stop)
             if counts is None:
                 return
             self._state.finish_query(query, counted(counts))
@@ -189,12 +187,12 @@ class _Backfill:
 
     def _written(
         self,
-        run: "Surroundings",
+        run: "RunContext",
         write: Callable[[], Counts],
         query: str,
         stop: threading.Event,
     ) -> Counts | None:
-        """The counts of a sink that was written; None when the run was asked to stop before the sink had the range."""
+        """Write a sink and return its counts; None if the run was asked to stop before the sink had the range."""
         if stop.is_set():
             return None
         self._tell(f"{query}: writing")
@@ -209,16 +207,16 @@ class _Backfill:
 
 @contextmanager
 def interrupted_by(stop: threading.Event, spark: "SparkSession") -> Iterator[None]:
-    """Within the block Spark's jobs of this thread are cancelled when `stop` is set.
+    """Cancel Spark's jobs of this thread when `stop` is set within the block.
 
-    The block is not run by a thread of its own: in a new one Spark has no active session, and finds no data source that
-    is written in Python."""
+    The block runs in the caller's thread: in a new thread, Spark has no active session and does not find data sources
+    that are written in Python."""
     tag, is_over = f"backfill-{uuid.uuid4().hex}", threading.Event()
 
     def watch() -> None:
         while not is_over.wait(POLL_S):
             if stop.is_set():
-                spark.interruptTag(tag)  # over and over: a sink has several jobs
+                spark.interruptTag(tag)  # repeatedly: a sink has several jobs
 
     watcher = threading.Thread(target=watch, name="backfill-stop", daemon=True)
     spark.addTag(tag)

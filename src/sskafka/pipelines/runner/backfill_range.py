@@ -1,12 +1,12 @@
-"""The range of a backfill: from where to where each partition is read.
+"""The range of a backfill: start and end offset of each partition.
 
     earliest, latest                    the ends of the log
-    2026-01-31T12:00:00Z, 2026-01-31    a time; without a zone it is UTC
+    2026-01-31T12:00:00Z, 2026-01-31    a time; UTC if it has no zone
     1769860800000                       the same in milliseconds since 1970
     orders:0:100,orders:1:250           offsets; only the partitions that are named are read
 
-`--from` is the first offset that is read, `--to` the first one that is not. A time means the offset of the first record
-at or after it.
+`--from` is the first offset that is read, and `--to` the first one that is not. A time means the offset of the first
+record at or after it.
 """
 
 import hashlib
@@ -30,19 +30,19 @@ _NAMED_PARTS = 3
 
 
 class RangeError(PipelineRunError):
-    """A range that cannot be read."""
+    """The range cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """One end of a range: exactly one of the three is given."""
+    """One end of a range: exactly one of the three fields is set."""
 
     word: str = ""
     time_ms: int | None = None
     offsets: tuple[tuple[TopicPartition, int], ...] = ()
 
     def options(self, which: str) -> dict[str, str]:
-        """The connector's options that mean this; `which` is starting or ending."""
+        """Return the options of the connector for this bound; `which` is starting or ending."""
         if self.time_ms is not None:
             return {f"{which}Timestamp": str(self.time_ms)}
         if self.offsets:
@@ -50,7 +50,7 @@ class Bound:
         return {f"{which}Offsets": self.word}
 
     def of(self, partitions: set[TopicPartition]) -> "Bound":
-        """The same for these partitions alone."""
+        """Return the bound for these partitions only."""
         return Bound(self.word, self.time_ms, tuple(one for one in self.offsets if one[0] in partitions))
 
     @property
@@ -64,7 +64,7 @@ class Bound:
 
 
 class BackfillRange(NamedTuple):
-    """What a backfill reads, as it was asked for."""
+    """The range of a backfill as the user has specified it."""
 
     start: Bound
     end: Bound
@@ -74,7 +74,7 @@ class BackfillRange(NamedTuple):
 
 
 def parse_range(start: str, end: str) -> BackfillRange:
-    """The range of `--from` and `--to`; an empty text is the end of the log."""
+    """Parse `--from` and `--to`; an empty text means the end of the log."""
     chosen = BackfillRange(_bound("--from", start or "earliest"), _bound("--to", end or "latest"))
     if chosen.start.word == "latest":
         raise RangeError("--from latest would read nothing; name a time or an offset")
@@ -86,7 +86,7 @@ def parse_range(start: str, end: str) -> BackfillRange:
     if chosen.start.offsets and chosen.end.offsets:
         differing = chosen.start.partitions ^ chosen.end.partitions
         if differing:
-            raise RangeError(f"{min(differing)} is named in one of --from and --to; name it in both")
+            raise RangeError(f"{min(differing)} is named in only one of --from and --to; name it in both")
     return chosen
 
 
@@ -117,7 +117,7 @@ def _offsets(option: str, text: str) -> tuple[tuple[TopicPartition, int], ...]:
 
 
 def backfill_name(pipeline: Pipeline, chosen: BackfillRange) -> str:
-    """The same for the same range of the same topics, however the range is written."""
+    """Return a name that is the same for the same range of the same topics, in whatever form the range is written."""
     topics = [(source.name, *source.subscription) for source in pipeline.sources]
     text = json.dumps([str(chosen.start), str(chosen.end), topics])
     return f"{pipeline.name}@backfill-{hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_LENGTH]}"
@@ -127,19 +127,19 @@ def backfill_name(pipeline: Pipeline, chosen: BackfillRange) -> str:
 
 
 class SourceRange(NamedTuple):
-    """What is read of the topics of one source."""
+    """The offsets that are read from the topics of one source."""
 
     start: OffsetsJson
     end: OffsetsJson
 
     @property
     def size(self) -> int:
-        """Offsets, which may be more than records."""
+        """Number of offsets, which may exceed the number of records."""
         first = from_json(self.start)
         return sum(offset - first[partition] for partition, offset in from_json(self.end).items())
 
     def options(self) -> dict[str, str]:
-        """The options of a batch read."""
+        """Return the options of a batch read."""
         assigned: dict[str, list[int]] = {}
         for partition in from_json(self.start):
             assigned.setdefault(partition.topic, []).append(partition.partition)
@@ -153,7 +153,7 @@ class SourceRange(NamedTuple):
 def resolved_ranges(
     session: ClusterSession, pipeline: Pipeline, chosen: BackfillRange, bootstrap: str
 ) -> dict[str, SourceRange]:
-    """The offsets that the range means now, by source."""
+    """Return the offsets of the range as of now, by source."""
     _refuse_unknown_partitions(session, pipeline, chosen, bootstrap)
     return {source.name: _resolved(session, source, chosen, bootstrap) for source in pipeline.sources}
 
@@ -173,14 +173,14 @@ def _resolved(session: ClusterSession, source: Source, chosen: BackfillRange, bo
     start, end = chosen.start.of(partitions), chosen.end.of(partitions)
     named = start.partitions | end.partitions
     if (chosen.start.offsets or chosen.end.offsets) and not named:
-        raise RangeError(f"the range names no partition of the source {source.name}; name those that are to be read")
+        raise RangeError(f"the range names no partition of the source {source.name}; name the partitions to read")
     options = {**start.options("starting"), **end.options("ending")}
     planner = _planner(session, source, options, bootstrap, named)
     return _checked(planner.starting(), planner.ending(), is_by_offset=bool(start.offsets and end.offsets))
 
 
 def _checked(start: Offsets, end: Offsets, *, is_by_offset: bool) -> SourceRange:
-    """Where times are not in order in a log, the end that a time means may lie before the start."""
+    """Return the range. If timestamps in a log are not in order, the end may be before the start; then it is empty."""
     for partition in sorted(start):
         if is_by_offset and start[partition] > end[partition]:
             raise RangeError(f"{partition} would begin at {start[partition]} and end before that, at {end[partition]}")
@@ -196,7 +196,7 @@ def _planner(
 ) -> Planner:
     subscription, what = source.subscription
     subscribed = {"assign": json.dumps(_by_topic(named))} if named else {subscription: what}
-    given = {
+    options = {
         **connection_options(source),
         BOOTSTRAP: bootstrap,
         "kafka.isolation.level": "read_committed",
@@ -204,7 +204,7 @@ def _planner(
         **subscribed,
         **options,
     }
-    return Planner(source_options(given, streaming=False), session)
+    return Planner(source_options(options, streaming=False), session)
 
 
 def _by_topic(partitions: set[TopicPartition]) -> dict[str, list[int]]:
@@ -215,7 +215,7 @@ def _by_topic(partitions: set[TopicPartition]) -> dict[str, list[int]]:
 
 
 def connection_options(source: Source) -> dict[str, str]:
-    """The options of a source but for those that say where a stream begins."""
+    """Return the options of a source without those for the start of a stream."""
     return {
         name: value for name, value in source.options.items() if not name.lower().startswith(("starting", "ending"))
     }

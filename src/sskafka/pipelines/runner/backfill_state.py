@@ -1,10 +1,11 @@
-"""What a backfill remembers, in its checkpoint: the offsets that its range means, and which sinks are done.
+"""The state of a backfill in its checkpoint: the offsets of its range, and the sinks that are done.
 
-    <checkpoint>/backfill.json          range, offsets by source, counts by query that is done
-    <checkpoint>/<query>/metadata       {"id": ...}    as Spark's checkpoints have it: sinks know the batch by this id
-    <checkpoint>/<query>/offsets/0      the offsets, in the form of Spark's checkpoints
+    <checkpoint>/backfill.json          range, offsets by source, row counts of the queries that are done
+    <checkpoint>/<query>/metadata       {"id": ...}    as in Spark's checkpoints: sinks recognize the batch by this id
+    <checkpoint>/<query>/offsets/0      the offsets, in the format of Spark's checkpoints
 
-The offsets are looked up once: a backfill up to `latest` that is killed and started again reads the same records.
+The offsets are looked up once, so that a backfill up to `latest` that is killed and started again reads the same
+records.
 """
 
 import json
@@ -28,7 +29,7 @@ class QueryDone:
     """A sink that has all rows of the range."""
 
     rows_in: int | None
-    """None where nobody counted: the run that wrote the rows was killed before it could tell."""
+    """None if the run that wrote the rows was killed before it could report the count."""
     rows_out: int | None
     at: str
     unmet: dict[str, int] = field(default_factory=dict)
@@ -53,7 +54,7 @@ class BackfillState:
         self._save()
 
     def begin_query(self, query: str) -> None:
-        """Give the query the id under which sinks know it, unless it has one."""
+        """Give the query an id by which sinks recognize it, unless it has one."""
         if read_checkpoint(self._root, f"{query}/metadata") is None:
             _write(self._root, f"{query}/offsets/{BATCH}", f"v1\n{{}}\n{json.dumps(self.ranges)}\n")
             _write(self._root, f"{query}/metadata", json.dumps({"id": str(uuid.uuid4())}))
@@ -63,7 +64,7 @@ class BackfillState:
         self._save()
 
     def forget(self) -> None:
-        """Begin anew: sinks take what is written next for another batch."""
+        """Delete the state: sinks treat what is written next as another batch."""
         place = local_path(self._root)
         if place is not None:
             shutil.rmtree(place, ignore_errors=True)
@@ -78,7 +79,7 @@ class BackfillState:
 
 
 def _write(root: str, name: str, text: str) -> None:
-    """Write a file as a whole or not at all."""
+    """Write a file atomically."""
     place = local_path(root)
     if place is None:
         system, base = _remote(root)

@@ -1,4 +1,4 @@
-"""The rows of a backfill into one sink: the same writers as those of streams, with one batch that has the number 0."""
+"""Write the rows of a backfill to one sink, with the writers of streams and a single batch with the number 0."""
 
 from typing import assert_never
 
@@ -13,9 +13,8 @@ from sskafka.pipelines.runner.connectors import writer_of
 from sskafka.pipelines.runner.delta import DeltaWriter
 from sskafka.pipelines.runner.iceberg import IcebergWriter
 from sskafka.pipelines.runner.observing import counting_batch
-from sskafka.pipelines.runner.patience import patiently
 from sskafka.pipelines.runner.queries import (
-    Surroundings,
+    RunContext,
     as_records,
     check_columns,
     counted,
@@ -25,14 +24,15 @@ from sskafka.pipelines.runner.queries import (
     topic_options,
 )
 from sskafka.pipelines.runner.recovery import checkpoint_of
+from sskafka.pipelines.runner.retries import with_retries
 
 
-def write_query(run: Surroundings, place: int) -> dict[str, int | None]:
-    """Write one sink, or the dead letters behind them all; what was counted on the way."""
-    return patiently(lambda: _write_query(run, place))
+def write_query(run: RunContext, place: int) -> dict[str, int | None]:
+    """Write one sink, or the dead letters, whose place is after the last sink. Return the row counts."""
+    return with_retries(lambda: _write_query(run, place))
 
 
-def _write_query(run: Surroundings, place: int) -> dict[str, int | None]:
+def _write_query(run: RunContext, place: int) -> dict[str, int | None]:
     with counting_batch() as counts:
         if place < len(run.pipeline.sinks):
             sink = run.pipeline.sinks[place]
@@ -44,11 +44,11 @@ def _write_query(run: Surroundings, place: int) -> dict[str, int | None]:
         return counts.collected()
 
 
-def _write_sink(run: Surroundings, place: int, sink: Sink, rows: DataFrame) -> None:
+def _write_sink(run: RunContext, place: int, sink: Sink, rows: DataFrame) -> None:
     pipeline = run.pipeline
     checkpoint = checkpoint_of(pipeline, sink.name)
     match sink:
-        case ParquetSink():  # the directory is the backfill's own: what a killed run has left is overwritten
+        case ParquetSink():  # the directory belongs to the backfill: files of a killed run are overwritten
             counted(rows).write.mode("overwrite").parquet(
                 pipeline.resolved(sink.path), partitionBy=list(sink.partition_by) or None
             )
@@ -66,7 +66,7 @@ def _write_sink(run: Surroundings, place: int, sink: Sink, rows: DataFrame) -> N
             assert_never(other)
 
 
-def _write_topic(run: Surroundings, sink: TopicSink, records: DataFrame) -> None:
+def _write_topic(run: RunContext, sink: TopicSink, records: DataFrame) -> None:
     connector = writer_of(run.spark, run.pipeline, sink)
     options = topic_options(run, sink, connector)
     if connector == Connector.SSKAFKA:

@@ -1,7 +1,7 @@
-"""Running a test case of a pipeline: its tables over given records, without brokers and without a stream.
+"""Run a test case of a pipeline: its tables over given records, without brokers and without a stream.
 
-Spark computes the answer over all given records at once, as if all had arrived in time: watermarks drop nothing,
-and windows are complete. Everything else is what a run does: parsing, tombstones, expectations, dead letters, steps.
+Spark computes the tables over all given records at once, as if all had arrived in time: watermarks drop nothing, and
+windows are complete. Everything else is as in a run: parsing, tombstones, expectations, dead letters, steps.
 """
 
 import json
@@ -39,7 +39,7 @@ def differences(spark: SparkSession, case: Case) -> list[str]:
         failure = case.pipeline.masked(explained(error))
         if case.fails and case.fails in failure:
             return []
-        return [f"it fails: {failure}"]
+        return [f"the pipeline fails: {failure}"]
     return [f"it does not fail with {case.fails!r}"] if case.fails else found
 
 
@@ -68,7 +68,7 @@ class _CaseRun:
         return transformed(self._spark, pipeline, sources, "" if name == RESULT else name)
 
     def dead_letters(self) -> DataFrame:
-        """Where each dead letter was and what is wrong with it, as `sskafka pipeline dlq` shows it."""
+        """Return position and error of each dead letter, as `sskafka pipeline dlq` shows them."""
         letters = [self._letters(source) for source in self._pipeline.sources]
         together = letters[0]
         for more in letters[1:]:
@@ -97,7 +97,7 @@ class _CaseRun:
         return parsed(self._spark.createDataFrame(records, _RECORDS), self._pipeline, source)
 
     def _avro_rows(self, source: Source, given: Sequence[Any]) -> DataFrame:
-        """Rows of the writer's schema as if they had been decoded: cases are written as fields, not as bytes."""
+        """Return rows with the writer's schema, as if they had been decoded: cases contain fields, not bytes."""
         schema = parse_avro_schema(source.avro_schema)
         as_json = self._spark.createDataFrame(
             [(*_record(source, number, one), json.dumps(_fields(one))) for number, one in enumerate(given)],
@@ -136,7 +136,9 @@ def _fields(given: Any) -> dict[str, Any]:
 
 
 def _value(given: Any) -> bytes | None:
-    """Text is the value itself, None is a tombstone, and the fields of a mapping are JSON unless `_value` is given."""
+    """Return the value of a record: text is the value itself, None is a tombstone.
+
+    The fields of a mapping become JSON, unless it has `_value`."""
     if not isinstance(given, dict):
         return _bytes(given)
     return _bytes(given["_value"]) if "_value" in given else json.dumps(_fields(given)).encode()
@@ -171,7 +173,7 @@ def _compared(spark: SparkSession, rows: DataFrame, expected: Sequence[Mapping[s
 
 
 def _typed(spark: SparkSession, rows: DataFrame, expected: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The expected rows with the types of the columns, so that times and decimals can be written as text."""
+    """Return the expected rows with the types of the columns; cases contain times and decimals as text."""
     if not expected:
         return []
     texts = spark.createDataFrame([(json.dumps(row),) for row in expected], "expected string")

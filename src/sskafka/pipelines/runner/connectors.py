@@ -1,4 +1,4 @@
-"""The connector of a run: which one it is, whether Spark has it, and what that means for topics that are written."""
+"""The connectors of a run: which of them read and write, and whether Spark has them."""
 
 from pyspark.sql import SparkSession
 
@@ -14,8 +14,8 @@ from sskafka.pipelines.connector.selection import (
 )
 from sskafka.pipelines.files.pipeline import Pipeline
 from sskafka.pipelines.files.sink import TopicSink
-from sskafka.pipelines.runner.patience import patiently
 from sskafka.pipelines.runner.recovery import topic_sinks
+from sskafka.pipelines.runner.retries import with_retries
 
 
 def reader_of(spark: SparkSession, pipeline: Pipeline) -> str:
@@ -27,10 +27,10 @@ def writer_of(spark: SparkSession, pipeline: Pipeline, sink: TopicSink) -> str:
 
 
 def check_connector(spark: SparkSession, pipeline: Pipeline) -> str:
-    """What to tell of the connector, empty where it is ours; a ConnectorError where Spark has not got it."""
+    """Return a notice about the connector, empty for SSKafka's; raises ConnectorError if Spark does not have it."""
     connector = reader_of(spark, pipeline)
     if connector == Connector.SSKAFKA and not is_connect(spark):
-        return ""  # it is in this very Python
+        return ""  # it is installed in this Python
     try:
         _look_for(spark, connector)
     except Exception as error:
@@ -44,9 +44,9 @@ def check_connector(spark: SparkSession, pipeline: Pipeline) -> str:
 
 
 def _look_for(spark: SparkSession, connector: str) -> None:
-    """Makes Spark look for the connector, and for no broker."""
+    """Make Spark look for the connector without connecting to a broker."""
     source = spark.readStream.format(connector).option(BOOTSTRAP, "localhost:9092").option("subscribe", "any")
-    patiently(lambda: source.load().schema)
+    with_retries(lambda: source.load().schema)
 
 
 def is_connect(spark: SparkSession) -> bool:
@@ -55,9 +55,9 @@ def is_connect(spark: SparkSession) -> bool:
 
 def _of_writing(spark: SparkSession, pipeline: Pipeline) -> str:
     by_it = [sink.topic for sink in topic_sinks(pipeline) if writer_of(spark, pipeline, sink) == Connector.KAFKA]
-    return f", which writes at least once: {', '.join(by_it)} may hold records twice after a failure" if by_it else ""
+    return f", which writes at least once: {', '.join(by_it)} may contain duplicates after a failure" if by_it else ""
 
 
 def _jars(spark: SparkSession) -> dict[str, str]:
-    """The jars that Spark was told of."""
+    """Return the jars that are configured in Spark."""
     return {name: spark.conf.get(name, "") or "" for name in JAR_SETTINGS}

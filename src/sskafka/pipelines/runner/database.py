@@ -1,7 +1,7 @@
-"""A connection to a database in the Java process of Spark's driver, and what databases say in one sentence.
+"""A connection to a database in the Java process of Spark's driver, and explanations of its errors.
 
-Spark opens the connection, as it does for its own JDBC writer: it finds drivers in the jars that were added to the
-session, which Java's own DriverManager does not see.
+Spark opens the connection, as it does for its own JDBC writer: Spark finds drivers in the jars that were added to the
+session, which Java's DriverManager does not see.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ class Driver(NamedTuple):
 
     java_class: str
     package: str
-    """In Maven's repository, without its version."""
+    """Group and name in Maven's repository, without the version."""
 
 
 DRIVERS = {
@@ -31,18 +31,18 @@ DRIVERS = {
     "db2": Driver("com.ibm.db2.jcc.DB2Driver", "com.ibm.db2:jcc"),
     "h2": Driver("org.h2.Driver", "com.h2database:h2"),
 }
-"""By the word behind `jdbc:`. Spark has the driver of Derby."""
+"""Drivers by the word after `jdbc:`. The driver of Derby is part of Spark."""
 
 LARGE_OBJECTS = (2004, 2005)
 """BLOB and CLOB in java.sql.Types."""
 NO_DRIVER, NOT_FOUND = "No suitable driver", "ClassNotFoundException"
 CONNECTION_STATE, CREDENTIALS_STATE = "08", "28"
 OTHER_CREDENTIALS = ("08004", "72000 1017", "S0001 18456")
-"""How Derby, Oracle and SQL Server call wrong credentials: the SQL state, and the error's code where it needs that."""
+"""Errors for wrong credentials in Derby, Oracle and SQL Server: the SQL state, with the error code if it is needed."""
 
 
 class JdbcSinkError(Exception):
-    """A database cannot be written; `field` is the field of the sink that has to do with it."""
+    """The database cannot be written; `field` is the field of the sink that is concerned."""
 
     def __init__(self, message: str, field: str = "url") -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ class JdbcSinkError(Exception):
 
 
 class Transaction:
-    """Committed when its block ends, unless it was rolled back or the block raises."""
+    """A transaction that is committed when its block ends, unless it was rolled back or the block raises."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -62,7 +62,9 @@ class Transaction:
 
 
 class Database:
-    """A context; the connection is closed with it. Each statement is committed by itself outside of transactions."""
+    """A context that closes the connection at its end.
+
+    Outside of transactions, each statement is committed by itself."""
 
     def __init__(self, spark: "SparkSession", sink: JdbcSink) -> None:
         self._sink = sink
@@ -77,7 +79,7 @@ class Database:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with suppress(JdbcSinkError), self._explaining():  # what mattered has succeeded, or has raised already
+        with suppress(JdbcSinkError), self._explaining():  # the work has succeeded or has already raised
             self._connection.close()
 
     def _connected(self) -> Any:
@@ -89,19 +91,19 @@ class Database:
         return f"{self._quote}{name}{self._quote}"
 
     def execute(self, sql: str, *values: str | int) -> int:
-        """Run a statement that returns no rows; the number of rows that it has changed."""
+        """Run a statement that returns no rows; return the number of rows that it changed."""
         with self._explaining(), self._prepared(sql, values) as statement:
             return int(statement.executeUpdate())
 
     def number(self, sql: str, *values: str | int) -> int:
-        """The first column of the only row that a query returns."""
+        """Return the first column of the only row of a query."""
         with self._explaining(), self._prepared(sql, values) as statement:
             found = statement.executeQuery()
             found.next()
             return int(found.getLong(1))
 
     def columns(self, table: str) -> list[str] | None:
-        """The names of the columns; None where the table does not exist or must not be read."""
+        """Return the names of the columns; None if the table does not exist or must not be read."""
         with suppress(JdbcSinkError), self._explaining(), self._prepared(f"select * from {table} where 1 = 0") as query:
             described = query.executeQuery().getMetaData()
             return [str(described.getColumnName(place + 1)) for place in range(described.getColumnCount())]
@@ -130,7 +132,7 @@ class Database:
             return {str(described.getColumnName(place)).lower(): described.getColumnType(place) for place in places}
 
     def create_empty_copy(self, copy: str, table: str, columns: Sequence[str]) -> None:
-        """Create a table with the types of another one's columns, in the words of this database."""
+        """Create a table with the same column types as another table, in the SQL of this database."""
         selected = f"select {', '.join(columns)}"
         product = str(self._connection.getMetaData().getDatabaseProductName())
         if product == "Apache Derby":
@@ -143,7 +145,7 @@ class Database:
             self.execute(f"create table {copy} as {selected} from {table} where 1 = 0")
 
     def tables_beginning_with(self, prefix: str) -> list[str]:
-        """The names of tables, in any schema, however the database spells names without quotes."""
+        """Return the names of tables in any schema, in whatever case the database stores unquoted names."""
         with self._explaining():
             metadata = self._connection.getMetaData()
             pattern = prefix.upper() if metadata.storesUpperCaseIdentifiers() else prefix
@@ -155,7 +157,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """A transaction that ends with the block. `setAutoCommit(True)` would commit what is open, so it comes last."""
+        """A transaction that ends with the block. `setAutoCommit(True)` would commit it, so it is called last."""
         connection = self._connection
         with self._explaining():
             connection.setAutoCommit(False)
@@ -163,7 +165,7 @@ class Database:
         try:
             yield transaction
         except BaseException:
-            with suppress(JdbcSinkError), self._explaining():  # a lost connection rolls back by itself
+            with suppress(JdbcSinkError), self._explaining():  # a lost connection is rolled back by the database
                 connection.rollback()
                 connection.setAutoCommit(True)
             raise
@@ -192,11 +194,11 @@ class Database:
         try:
             yield
         except Py4JJavaError as error:
-            raise explained_by_database(error.java_exception, self._sink) from None  # its text may hold the password
+            raise explained_by_database(error.java_exception, self._sink) from None  # its text may contain the password
 
 
 def jdbc_options(sink: JdbcSink, table: str) -> dict[str, str]:
-    """The options of Spark's JDBC writer for a table of the sink's database."""
+    """Return the options of Spark's JDBC writer for a table in the sink's database."""
     driver = sink.driver or (usual.java_class if (usual := usual_driver(sink.url)) else "")
     own = {"url": sink.url, "dbtable": table, "user": sink.user, "password": sink.password, "driver": driver}
     return {**sink.options, **{name: value for name, value in own.items() if value}}
@@ -207,7 +209,7 @@ def usual_driver(url: str) -> Driver | None:
 
 
 def explained_by_database(error: Any, sink: JdbcSink) -> JdbcSinkError:
-    """What a Java exception means, with the next step."""
+    """Return an error that explains a Java exception and says what to do."""
     name, text = str(error.getClass().getName()), str(error.getMessage() or "").strip().split("\n")[0].rstrip(".")
     state, code = _state_of(error)
     if name.endswith(NOT_FOUND) or text == NO_DRIVER:
@@ -217,12 +219,12 @@ def explained_by_database(error: Any, sink: JdbcSink) -> JdbcSinkError:
         who = f"the user {sink.user!r}" if sink.user else "a connection without user and password"
         return JdbcSinkError(f"{url} refuses {who}: {text}. Check user and password of the sink", "user")
     if state.startswith(CONNECTION_STATE):
-        return JdbcSinkError(f"{url} cannot be reached: {text}. Check the URL, and whether the database runs")
+        return JdbcSinkError(f"{url} cannot be reached: {text}. Check the URL, and that the database is running")
     return JdbcSinkError(f"{url} answers: {text or name}", "table")
 
 
 def _state_of(error: Any) -> tuple[str, int]:
-    """SQL state and code of an SQLException; nothing for others."""
+    """Return SQL state and code of an SQLException; empty for other exceptions."""
     with suppress(Exception):  # py4j raises for a method that the exception does not have
         return str(error.getSQLState() or ""), int(error.getErrorCode())
     return "", 0

@@ -1,4 +1,4 @@
-"""Looking at dead letters and sending them back. No Spark: they are plain records of a topic."""
+"""Read dead letters and send them back. Spark is not needed: dead letters are records of a topic."""
 
 import json
 from collections.abc import Iterator
@@ -19,13 +19,13 @@ from sskafka.records.partitioner import partition_for_key
 from sskafka.records.record import Headers
 
 DLQ = "dlq."
-"""How headers begin that dead letters have and their originals had not."""
+"""Prefix of the headers that dead letters have in addition to those of the original record."""
 
 _READ_COMMITTED = 1
 
 
 class DeadLetter(NamedTuple):
-    """A record that could not be used: where it was, what was wrong, and what it was."""
+    """A record that could not be used: its position, the error, and the record itself."""
 
     topic: str
     partition: int
@@ -40,7 +40,7 @@ class DeadLetter(NamedTuple):
 
 
 class DeadLetters:
-    """The dead-letter topic of one pipeline. What was replayed is remembered by a consumer group."""
+    """The dead-letter topic of one pipeline. A consumer group records what was replayed."""
 
     def __init__(self, session: ClusterSession, bootstrap: str, topic: str) -> None:
         self._session = session
@@ -49,7 +49,7 @@ class DeadLetters:
         self._group = f"{topic}-replay"
 
     def waiting(self, *, everything: bool = False) -> Iterator[DeadLetter]:
-        """Those not replayed yet, or all of them."""
+        """Yield the letters that were not replayed yet, or all of them."""
         start, end = self._bounds(everything)
         options = source_options(
             {
@@ -66,7 +66,7 @@ class DeadLetters:
                 yield from (_letter(row, part.partition) for row in batch.to_pylist())
 
     def replay(self, limit: int | None = None) -> int:
-        """Sends records back to the topics they came from; each only once, unless this dies in between."""
+        """Send records back to their topics. Each is sent once, unless the process dies in between."""
         sent = 0
         for letter in self.waiting():
             if limit is not None and sent >= limit:
@@ -77,7 +77,7 @@ class DeadLetters:
         return sent
 
     async def _remember(self, letter: DeadLetter) -> None:
-        """Until it is done: otherwise the letter would be sent once more the next time."""
+        """Commit the offset, and retry until it succeeds: otherwise the next replay would send the letter again."""
         cluster, progress = self._session.cluster, {letter.dead_at: letter.dead_offset + 1}
         await cluster.retrying(lambda: commit_offsets(cluster, self._group, progress))
 
@@ -93,7 +93,7 @@ class DeadLetters:
         cluster = self._session.cluster
         try:
             view = self._session.run(cluster.topic(self._topic))
-        except UnknownTopicError:  # the first run makes it
+        except UnknownTopicError:  # the first run creates it
             return {}, {}
         partitions = [TopicPartition(self._topic, number) for number in view.partitions]
         first = self._session.run(list_offsets(cluster, dict.fromkeys(partitions, EARLIEST)))

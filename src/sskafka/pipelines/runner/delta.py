@@ -1,14 +1,14 @@
 """Delta tables without a jar: Spark's tasks write the files, and the driver commits them with the `deltalake` package.
 
-Each commit carries the query's id and the batch's number as an application transaction. A batch that Spark runs again
-finds its number in the table and is left out. The table is looked at once a batch, and what is written is a commit
-upon that very version: when another run of the query has written the batch in between, Delta refuses the commit.
+Each commit contains the id of the query and the number of the batch as an application transaction. A batch that Spark
+runs again finds its number in the table and is skipped. The version of the table is read once for each batch, and the
+commit is based on this version: if another run of the query has written the batch in between, Delta refuses the commit.
 
-The id is that of Spark's checkpoint: with a new checkpoint batches are counted anew, and those of the last one say
-nothing about them.
+The id is that of Spark's checkpoint. With a new checkpoint, batch numbers start over and are independent of the earlier
+ones.
 
-A merge needs the rows that are in the table already. The tasks write the new ones beside the table, and the driver
-merges from there, a few at a time.
+A merge needs the rows that are in the table. The tasks write new rows next to the table, and the driver merges them
+from there in small batches.
 """
 
 import json
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 STAGE = "_sskafka_stage"
-"""Below the table's root; the underscore hides it from readers of files."""
+"""A directory in the table's root; the underscore hides it from readers of files."""
 
 
 class DeltaWriter:
-    """What foreachBatch calls."""
+    """The function that foreachBatch calls."""
 
     def __init__(self, pipeline: Pipeline, sink: DeltaSink, checkpoint: str) -> None:
         self._path = pipeline.resolved(sink.path)
@@ -52,7 +52,7 @@ class DeltaWriter:
             self._write(table, self._without_deleted(rows), batch)
 
     def _table(self) -> "DeltaTable | None":
-        """The table as it is now; None where there is none yet."""
+        """Return the table as it is now; None if it does not exist yet."""
         from deltalake import DeltaTable  # noqa: PLC0415  only where Delta is written
 
         return DeltaTable(self._path) if DeltaTable.is_deltatable(self._path) else None
@@ -66,7 +66,7 @@ class DeltaWriter:
 
         return CommitProperties(app_transactions=[Transaction(self._application, batch)])
 
-    # Appending and overwriting: files become part of the table
+    # Append and overwrite: files become part of the table
 
     def _write(self, table: "DeltaTable | None", rows: "DataFrame", batch: int) -> None:
         schema = delta_schema(rows)
@@ -80,7 +80,7 @@ class DeltaWriter:
             return
         if self._evolve(table, schema):
             table.update_incremental()
-            if self._has(table, batch):  # another run has written it since this one looked
+            if self._has(table, batch):  # another run has written the batch since the table was read
                 return
         table.create_write_transaction(
             actions,
@@ -103,7 +103,7 @@ class DeltaWriter:
         )
 
     def _evolve(self, table: "DeltaTable", schema: "Schema") -> bool:
-        """Add the columns that the table lacks, if the sink allows it; whether there were any."""
+        """Add the columns that the table lacks, if the sink allows it; return whether there were any."""
         known = [field.name for field in table.schema().fields]
         fields = {field.name: field for field in schema.fields}
         added = added_columns(f"the Delta table {self._path}", known, list(fields), self._sink.evolves)
@@ -112,14 +112,14 @@ class DeltaWriter:
         return bool(added)
 
     def _without_deleted(self, rows: "DataFrame") -> "DataFrame":
-        """For a table that is empty yet: there is nothing to delete from."""
+        """Return the rows without deletions, for a table that is still empty."""
         column = self._sink.delete_column
         return rows.filter(f"`{column}` is not true").drop(column) if column else rows
 
-    # Merging: files that are read once and then deleted
+    # Merge: files are read once and then deleted
 
     def _merge(self, table: "DeltaTable", rows: "DataFrame", batch: int) -> None:
-        """Rows of the same keys replace those that are there, or delete them."""
+        """Replace or delete the rows of the table that have the same keys."""
         with staged(rows, f"{self._path}/{STAGE}/{batch}") as content:
             if content is None:
                 return
@@ -149,7 +149,7 @@ class DeltaWriter:
 
 
 def add_action(file: TableFile) -> Any:
-    """A file as Delta's log names it."""
+    """Return the entry of a file in Delta's log."""
     from deltalake.transaction import AddAction  # noqa: PLC0415  only where Delta is written
 
     statistics = {
@@ -162,7 +162,7 @@ def add_action(file: TableFile) -> Any:
 
 
 def delta_schema(rows: "DataFrame") -> "Schema":
-    """The columns of a DataFrame; Delta writes schemas as Spark does."""
+    """Return the schema of a DataFrame; Delta and Spark write schemas in the same form."""
     from deltalake import Schema  # noqa: PLC0415  only where Delta is written
 
     return Schema.from_json(rows.schema.json())
@@ -170,11 +170,11 @@ def delta_schema(rows: "DataFrame") -> "Schema":
 
 @contextmanager
 def staged(rows: "DataFrame", place: str) -> Iterator[Any]:
-    """The rows as a stream out of files that Spark's tasks have written; None where there are none."""
+    """Yield the rows as a stream from files that Spark's tasks have written; None if there are no rows."""
     from pyarrow import dataset, fs  # noqa: PLC0415  only where Delta is written
 
     system, root = fs.FileSystem.from_uri(place) if "://" in place else (fs.LocalFileSystem(), place)
-    delete_staged(system, root)  # of an attempt that was killed
+    delete_staged(system, root)  # files of an attempt that was killed
     try:
         files: Sequence[TableFile] = write_table_files(rows, place)
         paths = [f"{root}/{file.path}" for file in files]

@@ -1,4 +1,4 @@
-"""What went wrong in a run, in one sentence: Spark wraps the cause into pages of two languages' stack traces."""
+"""Errors of a run in one sentence. Spark wraps the cause in long stack traces of Java and Python."""
 
 import re
 from pathlib import Path
@@ -22,14 +22,14 @@ class PipelineRunError(Exception):
 
 
 def explained(error: BaseException) -> str:
-    """The innermost cause that the text of an error names, with its place if that is in the user's code."""
+    """Return the innermost cause that the text of an error names, with its position if that is in the user's code."""
     kind, sentence = _cause(error)
     place = "" if kind.startswith("sskafka.") else own_place(str(error))
     return f"{sentence} ({place})" if place and place not in sentence else sentence
 
 
 def own_place(text: str) -> str:
-    """File, line and function of the innermost frame in a Python stack trace that is not in a library."""
+    """Return file, line and function of the innermost frame of a Python stack trace that is not in a library."""
     frames = [found for found in _FRAME.findall(text) if not any(part in found[0] for part in _LIBRARIES)]
     if not frames:
         return ""
@@ -38,7 +38,7 @@ def own_place(text: str) -> str:
 
 
 def _cause(error: BaseException) -> tuple[str, str]:
-    """The class and the message of the innermost cause."""
+    """Return class and message of the innermost cause."""
     text = str(error)
     causes = [found for found in map(_CAUSE.match, text.splitlines()) if found]
     own = [found for found in causes if not found[1].rpartition(".")[2].startswith(_WRAPPERS)]
@@ -49,4 +49,4 @@ def _cause(error: BaseException) -> tuple[str, str]:
     kind, message = chosen[-1].groups()
     return kind, _NOISE.sub(
         "", f"{kind}: {message}" if kind == "KeyError" else message
-    )  # a KeyError's message is the key
+    )  # the message of a KeyError is the key

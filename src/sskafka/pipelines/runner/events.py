@@ -1,8 +1,8 @@
-"""The events of pipelines, in a topic: who runs, how far, how it ended, and who is asked to stop.
+"""Events of pipelines in a topic: starts, progress, ends, and requests to stop.
 
-One JSON record an event. Any terminal that reaches the cluster can read them, so `status` and `stop` need no shared
-file system. The topic has one partition: events stand in the order they were written. Their key names pipeline, run and
-type, and the topic is compacted: of a run that is over for long its beginning, its last progress and its end are left.
+Each event is one JSON record. Any terminal that reaches the cluster can read them, so `status` and `stop` need no
+shared file system. The topic has one partition, so events are in the order in which they were written. Their key
+consists of pipeline, run and type, and the topic is compacted: start, last progress and end of an old run remain.
 """
 
 import json
@@ -63,7 +63,7 @@ class Event:
 
     @classmethod
     def maybe_from_json(cls, text: bytes | None) -> "Event | None":
-        """None for what somebody else wrote, such as a version to come."""
+        """Parse an event; None for records of other writers, such as a later version."""
         try:
             fields = json.loads(text or b"")
             return cls(**{**fields, "type": EventType(fields["type"])})
@@ -72,7 +72,7 @@ class Event:
 
 
 class EventLog:
-    """Appends events and reads them back."""
+    """Appends events and reads them."""
 
     def __init__(self, session: ClusterSession, bootstrap: str) -> None:
         self._session = session
@@ -90,14 +90,14 @@ class EventLog:
         return self._bounds()[1]
 
     def since(self, offset: int) -> Iterator[Event]:
-        """Events from an offset on, oldest first; none while the topic is missing."""
+        """Yield events starting at an offset, oldest first; none if the topic does not exist."""
         first, last = self._bounds()
         start = max(first, offset)
         if start < last:
             yield from self._between(start, last)
 
     def everything(self) -> Iterator[Event]:
-        """All that compaction has left, up to a bound."""
+        """Yield all events that compaction has kept, up to a limit."""
         return self.since(self.end() - EVENTS_READ_MAX)
 
     def _bounds(self) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The function that a pipeline names for its end: a report, a notice."""
+"""The function that a pipeline calls when a run has ended well (`after`)."""
 
 import importlib
 import importlib.util
@@ -9,7 +9,7 @@ from sskafka.pipelines.runner.errors import PipelineRunError
 
 
 def finish(pipeline: Pipeline) -> str:
-    """Calls it; what it answers is for people."""
+    """Call the function, and return what it returned as text for the user."""
     if pipeline.after is None:
         return ""
     location, name = pipeline.after.location, pipeline.after.function
@@ -25,7 +25,7 @@ def _module(pipeline: Pipeline, location: str) -> ModuleType:
             return importlib.import_module(location)
         file = pipeline.path.parent / location
         spec = importlib.util.spec_from_file_location(file.stem, file)
-        assert spec is not None, "the file was there when the pipeline was read"
+        assert spec is not None, "the file existed when the pipeline was read"
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)

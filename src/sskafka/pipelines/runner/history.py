@@ -1,4 +1,4 @@
-"""Runs, put together from their events. Pure: events and the time in, runs out."""
+"""Runs, reconstructed from their events. Pure: takes events and the time, returns runs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -9,7 +9,7 @@ from sskafka.pipelines.files.pipeline import DEAD_LETTERS
 from sskafka.pipelines.runner.events import Event, EventType
 
 SILENT_AFTER_MS = 20_000
-"""A run gives a sign of life every few seconds; one that says nothing for so long has died without a word."""
+"""A run writes an event every few seconds. One that is silent for this long has died."""
 
 
 class RunState(StrEnum):
@@ -27,21 +27,21 @@ OVER = frozenset({RunState.STOPPED, RunState.DONE, RunState.FAILED, RunState.LOS
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """One run, as far as it has told."""
+    """One run, as its events describe it."""
 
     pipeline: str
     run: str
     state: RunState
     started_ms: int
     heard_ms: int
-    """When it last said something; for a run that is over, its end."""
+    """Time of the last event; for a run that has ended, its end."""
     error: str = ""
     queries: tuple[dict[str, Any], ...] = field(default=())
     """The fields of each query's progress."""
 
     @property
     def rows_in(self) -> int:
-        """Each query reads the topics for itself: what the one that came farthest has read."""
+        """Each query reads the topics itself; this is the count of the query that has read most."""
         return max((query.get("rows_in", 0) for query in self.queries), default=0)
 
     @property
@@ -58,7 +58,7 @@ def _is_dead_letters(query: dict[str, Any]) -> bool:
 
 
 def runs_of(events: Iterable[Event], now_ms: float) -> list[RunView]:
-    """By their beginning, the oldest first."""
+    """Return the runs in the order of their start, oldest first."""
     runs: dict[str, RunView] = {}
     for event in events:
         first = RunView(event.pipeline, event.run, RunState.STARTING, event.time_ms, event.time_ms)
@@ -67,7 +67,7 @@ def runs_of(events: Iterable[Event], now_ms: float) -> list[RunView]:
 
 
 def newest_runs(runs: Iterable[RunView]) -> dict[str, RunView]:
-    """The newest run of each pipeline."""
+    """Return the newest run of each pipeline."""
     return {run.pipeline: run for run in runs}
 
 

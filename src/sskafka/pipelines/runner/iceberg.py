@@ -1,8 +1,8 @@
 """Iceberg tables without a jar: Spark's tasks write the files, and the driver commits them with `pyiceberg`.
 
-Each commit also sets a property of the table: the number of the batch under the query's id, which is that of Spark's
-checkpoint. A batch that Spark runs again finds its number there and is left out. A commit is made upon the snapshot
-that was looked at: when another run of the query has committed in between, the catalog refuses it.
+Each commit also sets a property of the table: the number of the batch under the id of the query, which is that of
+Spark's checkpoint. A batch that Spark runs again finds its number there and is skipped. A commit is based on the
+snapshot that was read: if another run of the query has committed in between, the catalog refuses the commit.
 """
 
 import warnings
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 DATA = "data"
-"""The folder of a table that holds its files."""
+"""The directory of a table that contains its files."""
 BATCH_PROPERTY = "sskafka.batch."
 NO_RETRIES = {"commit.retry.num-retries": "0"}
-"""A commit that was refused must not be tried upon another snapshot: the batch may be in that one."""
+"""A refused commit must not be retried on another snapshot, which may already contain the batch."""
 
 
 class IcebergWriter:
-    """What foreachBatch calls."""
+    """The function that foreachBatch calls."""
 
     def __init__(self, pipeline: Pipeline, sink: IcebergSink, checkpoint: str) -> None:
         self._sink = sink
@@ -48,7 +48,7 @@ class IcebergWriter:
         self._write(table, rows, batch)
 
     def _table(self, rows: "DataFrame") -> "Table":
-        """The table as it is now; made where there is none."""
+        """Return the table as it is now; create it if it does not exist."""
         from pyiceberg.catalog import load_catalog  # noqa: PLC0415  only where Iceberg is written
 
         if self._catalog is None:
@@ -59,7 +59,7 @@ class IcebergWriter:
         return self._create(self._catalog, arrow_schema(rows))
 
     def _create(self, catalog: "Catalog", schema: "pa.Schema") -> "Table":
-        """An empty one; another run that makes it at the same moment does no harm."""
+        """Create an empty table. Another run may create it at the same time."""
         with catalog.create_table_transaction(self._sink.identifier, schema, properties=NO_RETRIES) as creation:
             if self._sink.partition_by:
                 with creation.update_spec() as spec:
@@ -88,12 +88,12 @@ class IcebergWriter:
 
 def _delete_all(commit: "Transaction") -> None:
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Delete operation did not match any records")  # an empty table is fine
+        warnings.filterwarnings("ignore", "Delete operation did not match any records")  # the table has no snapshot yet
         commit.delete("true")
 
 
 def catalog_properties(pipeline: Pipeline, sink: IcebergSink) -> dict[str, Any]:
-    """The properties of the file; a local warehouse is relative to the file, as other paths are."""
+    """Return pyiceberg's properties; a local warehouse is relative to the file, like other paths."""
     properties = dict(sink.catalog_properties)
     warehouse = properties.get("warehouse")
     if warehouse and "://" not in warehouse:

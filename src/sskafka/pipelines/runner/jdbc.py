@@ -1,14 +1,14 @@
 """Tables of a database: Spark's tasks write a batch to a stage, and one transaction moves its rows to the table.
 
-    tasks     rows ── Spark's JDBC writer ──> stage       a table of its own for each attempt of a batch
-    driver    one transaction:  batches   the number of the batch, under the query's id
+    tasks     rows ── Spark's JDBC writer ──> stage       a separate table for each attempt of a batch
+    driver    one transaction:  batches   the number of the batch, under the id of the query
                                 table     delete the rows with the keys of the stage (merge_keys), insert the stage
     driver    drop the stage
 
-A batch that Spark runs again finds its number in the table of batches and is left out. The transaction begins with the
-update of that number, which locks its row: of two runs that write the same batch at once, the second one waits and then
-finds the number there. A task that Spark runs again may have filled the stage twice: the transaction is rolled back
-unless it has inserted exactly as many rows as the accepted tasks have written.
+A batch that Spark runs again finds its number in the table of batches and is skipped. The transaction starts with the
+update of that number, which locks its row: if two runs write the same batch at once, the second one waits and then
+finds the number. A task that Spark runs again may have filled the stage twice: the transaction is rolled back unless it
+has inserted exactly as many rows as the accepted tasks have written.
 """
 
 import uuid
@@ -32,12 +32,12 @@ PIPELINE_LENGTH_MAX = 255
 NO_BATCH = -1
 NULL_FLAG = "sskafka_null_"
 KEY_TYPE = "varchar(255)"
-"""Of keys that are text, where the sink creates the table: not every database can compare its type for long texts."""
+"""Type of text keys if the sink creates the table: not every database can compare its type for long text."""
 STAGE_ATTEMPTS = 3
 
 
 class JdbcWriter:
-    """What foreachBatch calls."""
+    """The function that foreachBatch calls."""
 
     def __init__(self, pipeline: Pipeline, sink: JdbcSink, checkpoint: str) -> None:
         self._sink = sink
@@ -47,7 +47,7 @@ class JdbcWriter:
         self._query_id = ""
 
     def check(self, spark: "SparkSession", columns: Sequence[str]) -> None:
-        """Raise JdbcSinkError where the database cannot be reached or the table lacks a column."""
+        """Raise JdbcSinkError if the database cannot be reached or the table lacks a column."""
         with Database(spark, self._sink) as database:
             known = database.columns(self._sink.identifier)
             if known is not None:
@@ -65,8 +65,8 @@ class JdbcWriter:
                 if self._commit(rows.sparkSession, stage, columns, count, batch):
                     return
         raise JdbcSinkError(
-            f"the stage of batch {batch} held other rows than Spark's tasks reported, {STAGE_ATTEMPTS} times in a row; "
-            "nothing of the batch was written"
+            f"the stage of batch {batch} did not have the rows that Spark's tasks reported, {STAGE_ATTEMPTS} times "
+            "in a row; no row of the batch was written"
         )
 
     # Before the first batch
@@ -76,7 +76,7 @@ class JdbcWriter:
         create_batches(database, self._batches)
         register(database, self._batches, query, self._name)
         for name in database.tables_beginning_with(stage_prefix(query)):
-            with suppress(JdbcSinkError):  # somebody else is about to drop it
+            with suppress(JdbcSinkError):  # another process is about to drop it
                 database.execute(f"drop table {self._beside(name)}")
         self._query_id = query
 
@@ -85,12 +85,12 @@ class JdbcWriter:
         return self._beside(BATCHES)
 
     def _beside(self, name: str) -> str:
-        """The name of a table in the schema of the sink's table."""
+        """Return the name of a table in the schema of the sink's table."""
         schema, dot, _ = self._sink.identifier.rpartition(".")
         return f"{schema}{dot}{name}"
 
     def _columns(self, database: Database, rows: "DataFrame") -> dict[str, str]:
-        """The quoted name in the database of each column; creates the table where there is none."""
+        """Return the quoted name of each column in the database; create the table if it does not exist."""
         known = database.columns(self._sink.identifier)
         if known is None:
             self._create(database, rows)
@@ -99,7 +99,7 @@ class JdbcWriter:
         return {name: database.quoted(found) for name, found in self._matching(known, rows.columns).items()}
 
     def _matching(self, known: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
-        """Names in the database by names in Spark, which does not tell upper case from lower case."""
+        """Return names in the database by names in Spark, which ignores their case."""
         by_lower = {name.lower(): name for name in known}
         missing = [name for name in columns if name.lower() not in by_lower]
         if missing:
@@ -111,7 +111,7 @@ class JdbcWriter:
         return {name: by_lower[name.lower()] for name in columns}
 
     def _create(self, database: Database, rows: "DataFrame") -> None:
-        """Create the table with Spark's types for this database, and with a unique index where there are keys."""
+        """Create the table with Spark's types for this database, and with a unique index if there are keys."""
         from pyspark.sql.types import StringType  # noqa: PLC0415  not for --help
 
         keys = self._sink.merge_keys
@@ -131,7 +131,7 @@ class JdbcWriter:
 
     @contextmanager
     def _staged(self, rows: "DataFrame", columns: dict[str, str]) -> Iterator[tuple[str, int]]:
-        """A table with the rows of the batch, and how many the accepted tasks have written."""
+        """Fill a table with the rows of the batch; yield its name and how many rows the accepted tasks have written."""
         from pyspark.sql import Observation  # noqa: PLC0415  not for --help
         from pyspark.sql import functions as sf  # noqa: PLC0415  see above
 
@@ -154,7 +154,7 @@ class JdbcWriter:
                 database.execute(f"drop table {stage}")
 
     def _commit(self, spark: "SparkSession", stage: str, columns: dict[str, str], count: int, batch: int) -> bool:
-        """Move the rows of the stage to the table; False where the stage holds other rows than `count`."""
+        """Move the rows of the stage to the table; return False if the stage does not have `count` rows."""
         table, names = self._sink.identifier, ", ".join(columns.values())
         with Database(spark, self._sink) as database, database.transaction() as transaction:
             if not advance(database, self._batches, self._query_id, batch):
@@ -169,7 +169,7 @@ class JdbcWriter:
             return inserted == count
 
     def _delete_merged(self, database: Database, stage: str, keys: Sequence[str]) -> None:
-        """Delete the rows that the stage replaces. Keys must be there, and be those of one row of the batch."""
+        """Delete the rows that the stage replaces. Raises if a key is null or occurs twice in the batch."""
         table, listed = self._sink.identifier, ", ".join(keys)
         without = database.number(f"select count(*) from {stage} where {' or '.join(f'{key} is null' for key in keys)}")
         if without:
@@ -179,8 +179,8 @@ class JdbcWriter:
         )
         if twice:
             raise JdbcSinkError(
-                f"{twice} values of the merge_keys ({listed}) occur more than once in a batch, so which row is to stay "
-                "is not known; aggregate by these columns (output_mode: update), or add columns to merge_keys"
+                f"{twice} values of the merge_keys ({listed}) occur more than once in a batch, so it is not known "
+                "which row to keep; aggregate by these columns (output_mode: update), or add columns to merge_keys"
             )
         same = " and ".join(f"staged.{key} = {table}.{key}" for key in keys)
         database.execute(f"delete from {table} where exists (select 1 from {stage} staged where {same})")
@@ -189,7 +189,7 @@ class JdbcWriter:
 def with_null_flags(rows: "DataFrame", flags: Mapping[str, str]) -> "DataFrame":
     """Replace null by an empty value in the columns of `flags`, and mark it by 1 in the flag's column.
 
-    The stage gets its nulls back by an update: see `Database.columns_refusing_null`."""
+    An update of the stage restores the nulls: see `Database.columns_refusing_null`."""
     from pyspark.sql import functions as sf  # noqa: PLC0415  not for --help
 
     for name, flag in flags.items():
@@ -200,7 +200,7 @@ def with_null_flags(rows: "DataFrame", flags: Mapping[str, str]) -> "DataFrame":
 
 
 def stage_prefix(query: str) -> str:
-    """What the stages of a query begin with; short, because names have at most 30 characters in some databases."""
+    """Return the prefix of a query's stages; it is short, because some databases limit names to 30 characters."""
     return f"sskafka_{query[:8]}_"
 
 
@@ -208,7 +208,7 @@ def stage_prefix(query: str) -> str:
 
 
 def create_batches(database: Database, table: str) -> None:
-    """Create the table of batches unless it is there; another run may do so at the same moment."""
+    """Create the table of batches if it does not exist; another run may do so at the same time."""
     if database.columns(table) is not None:
         return
     try:
@@ -219,7 +219,7 @@ def create_batches(database: Database, table: str) -> None:
 
 
 def register(database: Database, table: str, query: str, name: str) -> None:
-    """Give the query its row, without a batch as yet."""
+    """Insert a row for the query, without a batch yet."""
     if database.number(f"select count(*) from {table} where query_id = ?", query):
         return
     try:
@@ -235,6 +235,6 @@ def last_batch(database: Database, table: str, query: str) -> int:
 
 
 def advance(database: Database, table: str, query: str, batch: int) -> bool:
-    """Record the batch and lock the query's row until the transaction ends; False where it was recorded before."""
+    """Record the batch and lock the query's row until the transaction ends; return False if it was recorded before."""
     sql = f"update {table} set last_batch = ? where query_id = ? and last_batch < ?"
     return database.execute(sql, batch, query, batch) > 0

@@ -1,17 +1,20 @@
-"""Files that a killed run left in the directory of a Parquet sink, set aside once nobody can need them.
+"""Moves files that a killed run left in the directory of a Parquet sink out of the way.
 
-Spark's file sink lists the files of each batch in DIR/_spark_metadata, and its own reader goes by these lists. All
-other readers take the directory as it lies: they would see twice what one run had written half and the next one whole.
+Spark's file sink lists the files of each batch in DIR/_spark_metadata, and Spark's reader uses these lists. All other
+readers read every file in the directory. They would see rows twice that a killed run wrote in part and the next run
+wrote again.
 
     batch 6 is listed     files of batch 7, killed     this run starts     batch 7 is listed
     ───────┴─────────────────────────┴──────────────────────────┴─────────────────────┴───────> time
 
-What was written lately, before this run, and is in no list is of a batch that was cut off, or of a run that is still
-alive. Each batch is listed once: as soon as there is a newer list, what it does not name will never be named.
-Lately is: within the last ten lists. What is older was there before, or others have put it there: it is left alone.
-So is what lies in directories below that are not those of partitions (day=1): they are another sink's or job's.
-Nothing is deleted: what was set aside lies in DIR/_cut-off, a name that readers of Parquet pass over. Only directories
-of this machine are looked at.
+A recent file that was written before this run and is in no list belongs to a batch that was not completed, or to a run
+that is still alive. Each batch is listed once: as soon as there is a newer list, a file that it does not contain will
+never be listed. Recent means: within the last ten lists. Older files were there before the pipeline or come from
+another program, and are left alone. So are files in subdirectories that are not partitions (day=1): they belong to
+another sink or job.
+
+Files are not deleted, but moved to DIR/_cut-off, which readers of Parquet ignore. Only local directories are
+handled.
 """
 
 import json
@@ -33,7 +36,7 @@ _WRITTEN_BY_SPARK = re.compile(r"part-\d{5}-[0-9a-f-]{36}\S*\.parquet")
 
 
 class Leftovers:
-    """Of one directory, as a run finds it."""
+    """The unlisted files of one directory at the start of a run."""
 
     def __init__(self, directory: str) -> None:
         self._directory = Path(directory)
@@ -41,7 +44,7 @@ class Leftovers:
         self._found = tuple(_unlisted(self._directory))
 
     def maybe_set_aside(self) -> int:
-        """To be called now and then; how many files are in nobody's way any more."""
+        """Move the files that can no longer be listed, and return their number. To be called regularly."""
         if not self._found or newest_list(self._directory) <= self._newest:
             return 0
         listed = listed_names(self._directory)
@@ -51,9 +54,9 @@ class Leftovers:
             for file in unneeded:
                 self._set_aside(file)
         except OSError as error:
-            logger.warning("files of a run that was cut off stay in %s, where others may read them: %s", file, error)
+            logger.warning("files of an interrupted run remain in %s, where other readers see them: %s", file, error)
             return 0
-        logger.info("%d files of a run that was cut off lie in %s now", len(unneeded), self._directory / ASIDE)
+        logger.info("%d files of an interrupted run were moved to %s", len(unneeded), self._directory / ASIDE)
         return len(unneeded)
 
     def _set_aside(self, file: Path) -> None:
@@ -68,12 +71,12 @@ def parquet_paths(pipeline: Pipeline) -> list[str]:
 
 
 def newest_list(directory: Path) -> int:
-    """The number of the newest batch that is listed; -1 while there is none."""
+    """Return the number of the newest batch that is listed; -1 if there is none."""
     return max(_lists(directory), default=-1)
 
 
 def listed_names(directory: Path) -> set[str]:
-    """Names of the files that belong to the table; each name is given once, whatever directory it is in."""
+    """Return the names of the files that belong to the table; names are unique across directories."""
     lists = _lists(directory)
     whole = max((number for number, file in lists.items() if file.suffix == _COMPACT), default=-1)
     needed = (file for number, file in lists.items() if number >= whole)
@@ -81,20 +84,20 @@ def listed_names(directory: Path) -> set[str]:
 
 
 def _lists(directory: Path) -> dict[int, Path]:
-    """By batch. Every tenth holds all before it as well, and is marked."""
+    """Return the lists by batch. Every tenth list is a compacted one that includes all before it."""
     files = (directory / LISTS).glob("[0-9]*")
     numbers = ((file.name.removesuffix(_COMPACT), file) for file in files)
     return {int(number): file for number, file in numbers if number.isdecimal()}
 
 
 def _names_in(file: Path) -> Iterator[str]:
-    """One JSON object a line, behind a line with the version."""
+    """Yield the names in a list: a line with the version, then one JSON object per line."""
     for line in file.read_text().splitlines()[1:]:
         yield json.loads(line)["path"].rpartition("/")[2]
 
 
 def _unlisted(directory: Path) -> Iterator[Path]:
-    """Files that Spark wrote lately and did not list."""
+    """Yield recent files of Spark that are in no list."""
     if not (directory / LISTS).is_dir():
         return
     since_ns, listed = _lately_ns(directory), listed_names(directory)
@@ -109,6 +112,6 @@ def _is_in_partitions(file: Path, directory: Path) -> bool:
 
 
 def _lately_ns(directory: Path) -> int:
-    """Since when. Before the first list is written its directory is made."""
+    """Return the time after which files count as recent. The directory of lists is older than its first list."""
     lists = [file for _, file in sorted(_lists(directory).items())]
     return (lists or [directory / LISTS])[-_LISTS_LATELY:][0].stat().st_mtime_ns

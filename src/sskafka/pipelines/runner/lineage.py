@@ -1,7 +1,8 @@
 """OpenLineage events of a run: what it reads, what it writes, and how it ended.
 
-`lineage: URL` of the pipeline file, or OPENLINEAGE_URL, names a server that takes them by POST at /api/v1/lineage;
-`lineage: file:PATH` appends them to a file, one JSON object a line. A server that is away does not disturb the run.
+`lineage: URL` in the pipeline file, or OPENLINEAGE_URL, names a server, which receives events by POST at
+/api/v1/lineage; `lineage: file:PATH` appends them to a file, one JSON object per line. A server that is not available
+does not affect the run.
 
 The names of datasets follow OpenLineage's naming conventions:
 
@@ -50,7 +51,7 @@ Json = dict[str, Any]
 
 
 class LineageReporter:
-    """A context around a run: START when it begins, then COMPLETE, ABORT or FAIL."""
+    """A context around a run: sends START when it begins, then COMPLETE, ABORT or FAIL."""
 
     def __init__(self, pipeline: Pipeline, bootstrap: str, run: str, tell: Tell) -> None:
         self._pipeline = pipeline
@@ -88,7 +89,7 @@ class LineageReporter:
 
 
 def send(target: str, event: Json) -> None:
-    """Append the event to a file, or post it; raises OSError or ValueError when that fails."""
+    """Append the event to a file, or post it; raises OSError or ValueError if that fails."""
     body = json.dumps(event, ensure_ascii=False)
     if target.startswith("file:"):
         path = Path(target.removeprefix("file:").removeprefix("//"))
@@ -130,7 +131,7 @@ def run_event(pipeline: Pipeline, bootstrap: str, run: str, kind: str, now: date
 
 
 def run_uuid(run: str) -> str:
-    """OpenLineage wants a UUID; the run's own id makes the same one each time."""
+    """Return a UUID, which OpenLineage requires; it is always the same for the same run id."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"sskafka:run:{run}"))
 
 
@@ -200,5 +201,5 @@ def _place(location: str) -> Mapping[str, str]:
 
 
 def _database(url: str) -> str:
-    """The address of a JDBC URL, without the properties behind it."""
+    """Return the address in a JDBC URL, without the properties at its end."""
     return shown_url(url).removeprefix("jdbc:")

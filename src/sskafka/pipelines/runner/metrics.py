@@ -1,4 +1,4 @@
-"""The progress of a run for Prometheus, served by the run itself: `sskafka pipeline run --metrics HOST:PORT`."""
+"""Progress of a run as Prometheus metrics, which the run serves itself: `sskafka pipeline run --metrics HOST:PORT`."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +19,7 @@ Sample = tuple[str, Labels, float]
 
 
 def samples(pipeline: str, queries: Sequence[QueryProgress]) -> Iterator[Sample]:
-    """The samples of a run; counters count from its beginning."""
+    """Yield the samples of a run; counters start at 0 with the run."""
     own: Labels = (("pipeline", pipeline),)
     yield f"{PREFIX}info", (*own, ("version", __version__)), 1
     yield f"{PREFIX}dead_letters_total", own, dead_letters(queries)
@@ -43,10 +43,10 @@ def _of_query(labels: Labels, query: QueryProgress) -> Iterator[Sample]:
 
 
 class MetricsServer:
-    """A context that serves `/metrics` while it lasts; `update` replaces what is served."""
+    """A context that serves `/metrics`; `update` replaces the metrics."""
 
     def __init__(self, pipeline: str, host: str, port: int) -> None:
-        """Raises OSError if the address cannot be bound. Port 0 takes a free one."""
+        """Bind the address; raises OSError if that fails. Port 0 means any free port."""
         self._pipeline = pipeline
         self._text = exposition(samples(pipeline, ()))
         self._server = ThreadingHTTPServer((host, port), _handler(lambda: self._text))
@@ -86,6 +86,6 @@ def _handler(text: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the name that the base class has
-            """Scrapes are not worth a line each."""
+            """Do not log scrapes."""
 
     return Handler

@@ -1,4 +1,4 @@
-"""Mistakes in a pipeline file that only Spark can see: told with the line that they stand in."""
+"""Names of queries in Spark, and the lines of mistakes in a pipeline file that only Spark can find."""
 
 import re
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ _LINE = re.compile(r"line (\d+),? pos")
 
 
 class FileMistakeError(Exception):
-    """A text of the file that Spark does not understand; begins with the file and the line."""
+    """Spark rejects a text of the file; the message begins with the file and the line."""
 
 
 @contextmanager
 def naming_the_line(pipeline: Pipeline, where: str) -> Iterator[None]:
-    """What Spark says of the field `where`, with its line; Spark counts lines from the beginning of the text."""
+    """Add the line of the field `where` to Spark's error; Spark counts lines from the beginning of the text."""
     try:
         yield
     except AnalysisException as error:
@@ -30,12 +30,12 @@ def naming_the_line(pipeline: Pipeline, where: str) -> Iterator[None]:
 
 
 def query_name(pipeline: Pipeline, query: str) -> str:
-    """The name of a query in Spark, with the topics that it reads: all that Spark's UI shows of them."""
+    """Return the name of a query in Spark. It contains the topics, because Spark's UI shows them nowhere else."""
     topics = ", ".join(source.pattern or ", ".join(source.topics) for source in pipeline.sources)
     shown = topics if len(topics) <= TOPICS_SHOWN_LENGTH_MAX else f"{topics[:TOPICS_SHOWN_LENGTH_MAX]}..."
     return f"{pipeline.name}.{query}{_FROM}{shown}"
 
 
 def query_of(pipeline: Pipeline, name: str) -> str:
-    """The query that has a name in Spark."""
+    """Return the query that has this name in Spark."""
     return name.removeprefix(f"{pipeline.name}.").partition(_FROM)[0]

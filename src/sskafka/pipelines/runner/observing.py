@@ -1,4 +1,4 @@
-"""Rows that are counted on their way. Streams report the counts with their progress; a batch is asked afterwards."""
+"""Row counts, collected while rows are processed. Streams report them with their progress, a batch at its end."""
 
 import threading
 import time
@@ -22,9 +22,9 @@ class BatchCounts:
         return rows.observe(self._observations[name], count)
 
     def collected(self) -> dict[str, int | None]:
-        """What was counted; None where the rows were not needed, such as those of a batch that was written before.
+        """Return the counts; None if the rows were not used, such as those of a batch that was written before.
 
-        Spark waits for ever for an observation whose rows nobody has used, so threads wait here, for a while."""
+        Spark waits forever for an observation whose rows are not used, so threads wait here, for a limited time."""
         found: dict[str, int | None] = dict.fromkeys(self._observations)
 
         def wait_for(name: str) -> None:
@@ -44,7 +44,7 @@ _batch: ContextVar[BatchCounts | None] = ContextVar("counts of a batch", default
 
 @contextmanager
 def counting_batch() -> Iterator[BatchCounts]:
-    """What is observed within the block belongs to one batch."""
+    """Assign the observations within the block to one batch."""
     counts = BatchCounts()
     token = _batch.set(counts)
     try:
@@ -54,6 +54,6 @@ def counting_batch() -> Iterator[BatchCounts]:
 
 
 def observed(rows: DataFrame, name: str, count: Column) -> DataFrame:
-    """The rows, counted under a name when they are used."""
+    """Return the rows with an observation that counts them under this name."""
     batch = _batch.get()
     return rows.observe(name, count) if batch is None else batch.observe(rows, name, count)

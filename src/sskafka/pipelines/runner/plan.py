@@ -1,4 +1,4 @@
-"""What a pipeline would do, without reading a record: its graph, the schema of its result, what waits for it."""
+"""The plan of a pipeline: its graph, the schema of its result, and its backlog. No records are read."""
 
 import re
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits for one sink in one source."""
+    """The records of one source that one sink has not read yet."""
 
     source: str
     query: str
@@ -32,7 +32,7 @@ class Backlog:
 
 
 def graph(pipeline: Pipeline) -> Iterator[str]:
-    """The pipeline as lines of text, from its topics to its sinks."""
+    """Return the pipeline as lines of text, from its topics to its sinks."""
     tables: list[str] = []
     for source in pipeline.sources:
         yield f"{source.pattern or ', '.join(source.topics)} ── {source.format} ──> {source.name}"
@@ -48,12 +48,12 @@ def graph(pipeline: Pipeline) -> Iterator[str]:
         yield f"{sink.table or 'result'} ── {pipeline.output_mode} ──> {sink_text(sink)}"
     if pipeline.has_dead_letters:
         yield f"records that cannot be used ──> topic {pipeline.dead_letter_topic}"
-    trigger = "what is there now, then it ends" if pipeline.trigger.is_available_now else pipeline.trigger.interval
+    trigger = "available records, then the run ends" if pipeline.trigger.is_available_now else pipeline.trigger.interval
     yield f"trigger: {trigger}; checkpoint: {pipeline.checkpoint_root}"
 
 
 def _made_of(transform: Transform, tables: list[str]) -> str:
-    """The tables that a transformation reads, as far as its text tells, and how it reads them."""
+    """Return the tables whose names occur in the transformation, and its kind."""
     match transform:
         case SqlTransform(sql):
             words = set(re.findall(r"\w+", sql))
@@ -95,7 +95,7 @@ def sink_text(sink: Sink) -> str:
 
 
 def backlog(session: ClusterSession, pipeline: Pipeline, bootstrap: str) -> list[Backlog]:
-    """What each sink has not read yet, by the offsets that its group has committed."""
+    """Return what each sink has not read yet, according to the committed offsets of its group."""
     return [
         _backlog_of(session, pipeline, source, sink.name, bootstrap)
         for source in pipeline.sources
@@ -114,16 +114,16 @@ def _backlog_of(session: ClusterSession, pipeline: Pipeline, source: Source, que
 
 
 def resolved_schema(spark: "SparkSession", pipeline: Pipeline, bootstrap: str) -> list[tuple[str, str]]:
-    """The columns that the sinks get; Spark analyses the plan and reads nothing."""
+    """Return the columns of the result; Spark analyzes the plan and reads nothing."""
     from sskafka.pipelines.runner.connectors import check_connector  # noqa: PLC0415  Spark is there now
-    from sskafka.pipelines.runner.patience import patiently  # noqa: PLC0415  see above
-    from sskafka.pipelines.runner.queries import Surroundings, result_of  # noqa: PLC0415  see above
+    from sskafka.pipelines.runner.queries import RunContext, result_of  # noqa: PLC0415  see above
+    from sskafka.pipelines.runner.retries import with_retries  # noqa: PLC0415  see above
 
     check_connector(spark, pipeline)
-    run = Surroundings(spark, pipeline, bootstrap)
+    run = RunContext(spark, pipeline, bootstrap)
     with masking_secrets(pipeline):
         try:
-            fields = patiently(lambda: result_of(run, "plan").schema).fields
+            fields = with_retries(lambda: result_of(run, "plan").schema).fields
         except Exception as error:
             raise PipelineRunError(explained(error)) from error
     return [(field.name, field.dataType.simpleString()) for field in fields]

@@ -1,7 +1,7 @@
-"""How a run is doing, summed up from what Spark reports of its queries. Pure: reports in, numbers out.
+"""Progress of a run, aggregated from the reports of Spark about its queries. Pure: takes reports, returns numbers.
 
-Spark counts rows that go to topics, not those of files and tables; so every query counts its own, by an observation
-called OUT, and reports bring that count along.
+Spark counts rows that go to topics, but not those of files and tables. Therefore every query counts its own rows by an
+observation called OUT, which is part of the reports.
 """
 
 import json
@@ -16,7 +16,7 @@ from sskafka.pipelines.files.pipeline import DEAD_LETTERS
 
 OUT, ROWS = "sskafka_out", "rows"
 IN = "sskafka_in_"
-"""Of a source that is read as a batch, with its name behind it; streams report what they read themselves."""
+"""Prefix of the count of a source that is read as a batch; streams report what they read."""
 EXPECTATION, UNMET = "expectation_", "unmet"
 PARTITIONS_SHOWN_MAX = 8
 _BRACKETS = re.compile(r"\[[^\]]*\]")
@@ -32,16 +32,16 @@ class QueryProgress:
     """Since the run began."""
     rows_out: int = 0
     in_per_s: float = 0
-    """Over the time since the micro-batch before."""
+    """Since the previous micro-batch."""
     out_per_s: float = 0
     lag: int = 0
     watermark: str = ""
     state_rows: int = 0
     batch_ms: int = 0
     unmet: dict[str, int] = field(default_factory=dict)
-    """Rows, since the run began, that did not meet an expectation."""
+    """Number of rows, since the run began, that did not meet an expectation, by name."""
     reads: str = ""
-    """Topics and offsets of the last micro-batch, for people: `orders[0: 5..17, 1: 3..9]`."""
+    """Topics and offsets of the last micro-batch for display: `orders[0: 5..17, 1: 3..9]`."""
 
     @property
     def topics(self) -> str:
@@ -50,17 +50,17 @@ class QueryProgress:
 
     @property
     def left_s(self) -> float | None:
-        """How long the lag will last at this pace; None where nobody can tell."""
+        """Seconds until the lag is gone at the current rate; None if that is not known."""
         return self.lag / self.in_per_s if self.lag and self.in_per_s else None
 
 
 def dead_letters(queries: Iterable[QueryProgress]) -> int:
-    """Those written since the run began."""
+    """Return the number of dead letters since the run began."""
     return sum(query.rows_out for query in queries if query.query == DEAD_LETTERS)
 
 
 class QueryTotals:
-    """Adds up the reports of one query; a report that was seen already counts once."""
+    """Sums of the reports of one query; a report that is added twice counts once."""
 
     def __init__(self, query: str) -> None:
         self.progress = QueryProgress(query)
@@ -69,7 +69,7 @@ class QueryTotals:
         """When the newest batch began."""
 
     def add(self, report: Mapping[str, Any]) -> None:
-        """`report` is the JSON of a StreamingQueryProgress."""
+        """Add the JSON of a StreamingQueryProgress."""
         if report["batchId"] in self._seen:
             return
         if _has_run(report):
@@ -97,7 +97,7 @@ class QueryTotals:
         )
 
     def _note_idle(self, report: Mapping[str, Any]) -> None:
-        """A trigger without news reports the batch that may come next."""
+        """Take the lag from the report of a trigger without new records, which describes the next batch."""
         last = self.progress
         self.progress = QueryProgress(
             query=last.query,
@@ -113,19 +113,20 @@ class QueryTotals:
         )
 
     def _seconds(self, report: Mapping[str, Any]) -> float:
-        """From one batch's beginning to the next; a first batch takes as long as it takes."""
+        """Return the time from the start of the previous batch to the start of this one; of a first batch, its
+        duration."""
         before, self._began_s = self._began_s, _time_s(report.get("timestamp"))
         taken = max(0.001, _batch_ms(report) / 1000)
         return taken if before is None or self._began_s is None else max(taken, self._began_s - before)
 
 
 def _has_run(report: Mapping[str, Any]) -> bool:
-    """A batch that only moves the watermark reads nothing, and yet rows come out of its windows."""
+    """Return whether a batch has run. One that only advances the watermark reads nothing, but windows emit rows."""
     return bool(_rows_in(report) or _rows_out(report) or any(_unmet(report).values()))
 
 
 def lag_of(source: Mapping[str, Any]) -> int:
-    """Offsets between what a source has read and what there is."""
+    """Return the number of offsets between the position of a source and the end of its topics."""
     end, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
     return sum(max(0, offset - end.get(partition, offset)) for partition, offset in latest.items())
 
@@ -135,8 +136,9 @@ def _lag(report: Mapping[str, Any]) -> int:
 
 
 def described_sources(report: Mapping[str, Any]) -> str:
-    """What a micro-batch has read, source by source. Spark describes a source that is written in Python by the name and
-    address of a Java object, and lets it say nothing else."""
+    """Return what a micro-batch has read, by source.
+
+    Spark describes a source that is written in Python only by the name and address of a Java object."""
     return "; ".join(filter(None, map(_described, report.get("sources", ()))))
 
 
@@ -156,7 +158,7 @@ def _offsets(value: Any) -> dict[str, int]:
 
 
 def _by_topic(value: Any) -> dict[str, Mapping[str, int]]:
-    """Offsets as Spark reports them: JSON, or a mapping of it; empty for other sources."""
+    """Return offsets that Spark reports as JSON or as a mapping; empty for other sources."""
     if isinstance(value, str):
         value = json.loads(value) if value.startswith("{") else {}
     topics: Mapping[str, Mapping[str, int]] = value or {}
@@ -164,7 +166,7 @@ def _by_topic(value: Any) -> dict[str, Mapping[str, int]]:
 
 
 def _observed(report: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Metrics by name. A Spark Connect server sends them as values and their schema."""
+    """Return metrics by name. A Spark Connect server sends them as values and their schema."""
     return {
         name: _named(metrics) if "values" in metrics and "schema" in metrics else metrics
         for name, metrics in (report.get("observedMetrics") or {}).items()
@@ -176,7 +178,7 @@ def _named(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _rows_in(report: Mapping[str, Any]) -> int:
-    """A Spark Connect server leaves the sum of all sources out."""
+    """Return the number of rows read. A Spark Connect server omits the sum over all sources."""
     by_source = sum(int(source.get("numInputRows") or 0) for source in report.get("sources", ()))
     return int(report.get("numInputRows", by_source))
 
@@ -194,7 +196,7 @@ def _unmet(report: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _watermark(report: Mapping[str, Any]) -> str:
-    """Before the first record Spark calls it 1970."""
+    """Return the watermark; empty before the first record, when Spark reports 1970."""
     watermark = str(report.get("eventTime", {}).get("watermark", ""))
     return "" if watermark.startswith("1970-01-01T00:00:00") else watermark
 

@@ -1,7 +1,7 @@
-"""The streaming queries of a pipeline: one a sink, and one for dead letters. Each has its own checkpoint.
+"""The streaming queries of a pipeline: one for each sink, and one for dead letters. Each has its own checkpoint.
 
-Separate queries keep each sink exactly once by its own means: Parquet by Spark's file log, topics by transactions,
-Delta by transaction versions in the table. They read the topics again each; a topic is made for that.
+With separate queries each sink is exactly-once by its own means: Parquet by Spark's file log, topics by transactions,
+Delta by transaction versions in the table. Each query reads the topics itself.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,37 +28,37 @@ from sskafka.pipelines.runner.iceberg import IcebergWriter
 from sskafka.pipelines.runner.jdbc import JdbcWriter
 from sskafka.pipelines.runner.naming import FileMistakeError, query_name
 from sskafka.pipelines.runner.observing import observed
-from sskafka.pipelines.runner.patience import patiently, settled, start_patiently
 from sskafka.pipelines.runner.progress import OUT, ROWS
 from sskafka.pipelines.runner.recovery import checkpoint_of, transactional_prefix
+from sskafka.pipelines.runner.retries import settled, start_with_retries, with_retries
 from sskafka.pipelines.runner.tables import dead_letters, parsed, read_range, read_records, table
 from sskafka.pipelines.runner.transforming import transformed
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class RunContext:
     """What all queries of a run share."""
 
     spark: SparkSession
     pipeline: Pipeline
     bootstrap: str
     pause: str = ""
-    """While a file of this name is there, no query begins a new micro-batch."""
+    """While a file of this name exists, no query starts a new micro-batch."""
     run_id: str = ""
-    """Of the pipeline's run: it owns the queries that write topics, and supersedes older runs."""
+    """The run of the pipeline. It owns the queries that write topics, and supersedes older runs."""
     ranges: Mapping[str, SourceRange] | None = None
-    """What a backfill reads of each source; streams have none."""
+    """The range of each source in a backfill; None for streams."""
 
 
-def result_of(run: Surroundings, query: str, wanted: str = "") -> DataFrame:
-    """The rows of the table `wanted`, or of the result, read for one query."""
+def result_of(run: RunContext, query: str, wanted: str = "") -> DataFrame:
+    """Return the rows of the table `wanted`, or of the result, read for one query."""
     tables = {
         source.name: table(_parsed_for(run, source, query), run.pipeline, source) for source in run.pipeline.sources
     }
     return transformed(run.spark, run.pipeline, tables, wanted)
 
 
-def _parsed_for(run: Surroundings, source: Source, query: str) -> DataFrame:
+def _parsed_for(run: RunContext, source: Source, query: str) -> DataFrame:
     if run.ranges is not None:
         records = read_range(run.spark, run.pipeline, source, run.bootstrap, run.ranges[source.name])
     else:
@@ -66,20 +66,20 @@ def _parsed_for(run: Surroundings, source: Source, query: str) -> DataFrame:
     return parsed(records, run.pipeline, source)
 
 
-def start_queries(run: Surroundings) -> list[StreamingQuery]:
-    """Starts the first one, then all others together; when one cannot start, those that have started are stopped.
+def start_queries(run: RunContext) -> list[StreamingQuery]:
+    """Start the first query alone, then all others together. If one fails to start, the others are stopped.
 
-    The first one alone: when a stream of a Python source starts, Spark (PythonStreamingSourceRunner.init) puts the
-    worker's environment into the map of the source's function, a HashMap that all queries share and that is sent with
-    every task. Two streams that add keys at once damage it, and no job can be sent off any more. The keys are the same
-    for all: once one stream has started, the others replace values only, which is safe."""
+    When a stream of a Python source starts, Spark (PythonStreamingSourceRunner.init) adds the environment of the worker
+    to the map in the source's function. It is a HashMap that all queries share and that is serialized with every task.
+    Two streams that add keys at the same time damage it, and no job can be submitted any more. The keys are always the
+    same: after one stream has started, the others only replace values, which is safe."""
     count = len(run.pipeline.sinks) + run.pipeline.has_dead_letters
-    writers = [patiently(partial(_writer, run, place)) for place in range(count)]
+    writers = [with_retries(partial(_writer, run, place)) for place in range(count)]
     started: list[StreamingQuery] = []
     try:
-        started.append(start_patiently(writers[0].start))
+        started.append(start_with_retries(writers[0].start))
         for writer in writers[1:]:
-            started.append(patiently(writer.start))  # noqa: PERF401  what has started must be known when a later one fails
+            started.append(with_retries(writer.start))  # noqa: PERF401  queries that have started must be known if a later one fails
         for place, writer in enumerate(writers[1:], 1):
             started[place] = settled(started[place], writer.start)
     except BaseException:
@@ -89,17 +89,17 @@ def start_queries(run: Surroundings) -> list[StreamingQuery]:
     return started
 
 
-def start_again(run: Surroundings, place: int) -> StreamingQuery:
-    """One of them, which goes on at its checkpoint."""
-    return start_patiently(patiently(partial(_writer, run, place)).start)
+def start_again(run: RunContext, place: int) -> StreamingQuery:
+    """Start one of the queries again; it continues at its checkpoint."""
+    return start_with_retries(with_retries(partial(_writer, run, place)).start)
 
 
-def _writer(run: Surroundings, place: int) -> DataStreamWriter:
-    """Of a sink, or of dead letters behind them all."""
+def _writer(run: RunContext, place: int) -> DataStreamWriter:
+    """Return the writer of a sink, or of the dead letters, whose place is after the last sink."""
     return _sink_writer(run, place) if place < len(run.pipeline.sinks) else _dead_letter_writer(run)
 
 
-def _sink_writer(run: Surroundings, place: int) -> DataStreamWriter:
+def _sink_writer(run: RunContext, place: int) -> DataStreamWriter:
     pipeline, sink = run.pipeline, run.pipeline.sinks[place]
     rows = result_of(run, sink.name, sink.table)
     check_columns(pipeline, place, rows.columns)
@@ -126,8 +126,8 @@ def _sink_writer(run: Surroundings, place: int) -> DataStreamWriter:
     return _ready(pipeline, sink.name, writer.outputMode(str(pipeline.output_mode)))
 
 
-def jdbc_writer(run: Surroundings, place: int, sink: JdbcSink, columns: Sequence[str]) -> JdbcWriter:
-    """The writer, once the database has been asked whether it can be written."""
+def jdbc_writer(run: RunContext, place: int, sink: JdbcSink, columns: Sequence[str]) -> JdbcWriter:
+    """Return the writer after a check that the database can be written."""
     if is_connect(run.spark):
         where = run.pipeline.place(f"sinks[{place}].jdbc")
         raise FileMistakeError(
@@ -142,7 +142,7 @@ def jdbc_writer(run: Surroundings, place: int, sink: JdbcSink, columns: Sequence
 
 
 def check_columns(pipeline: Pipeline, place: int, columns: Sequence[str]) -> None:
-    """Spark would find what is missing in the middle of a batch, or never."""
+    """Raise if a sink names a column that the rows lack: Spark would find this in the middle of a batch, or never."""
     sink = pipeline.sinks[place]
     match sink:
         case ParquetSink():
@@ -168,7 +168,7 @@ def check_columns(pipeline: Pipeline, place: int, columns: Sequence[str]) -> Non
 
 
 def kind_of(sink: Sink) -> str:
-    """As the file calls it."""
+    """Return the kind of the sink as in the file."""
     return type(sink).__name__.removesuffix("Sink").lower()
 
 
@@ -176,13 +176,13 @@ def counted(rows: DataFrame) -> DataFrame:
     return observed(rows, OUT, sf.count(sf.lit(1)).alias(ROWS))
 
 
-def _dead_letter_writer(run: Surroundings) -> DataStreamWriter:
+def _dead_letter_writer(run: RunContext) -> DataStreamWriter:
     sink = TopicSink(DEAD_LETTERS, run.pipeline.dead_letter_topic)
     return _ready(run.pipeline, DEAD_LETTERS, _topic_writer(run, sink, letters_of(run)))
 
 
-def letters_of(run: Surroundings) -> DataFrame:
-    """The dead letters of all sources, as records."""
+def letters_of(run: RunContext) -> DataFrame:
+    """Return the dead letters of all sources as records."""
     letters: DataFrame | None = None
     for source in run.pipeline.sources:
         if source.has_dead_letters:
@@ -194,7 +194,7 @@ def letters_of(run: Surroundings) -> DataFrame:
 
 
 def as_records(rows: DataFrame, sink: TopicSink) -> DataFrame:
-    """Rows as key and value: a column each, or all columns as JSON."""
+    """Return rows with key and value: one column each, or all columns as JSON."""
     value = sf.col(sink.value) if sink.value else sf.to_json(sf.struct("*"))
     columns = [value.cast("binary").alias("value")]
     if sink.key:
@@ -203,7 +203,7 @@ def as_records(rows: DataFrame, sink: TopicSink) -> DataFrame:
 
 
 def _topic_writer(
-    run: Surroundings, sink: TopicSink, records: DataFrame, mode: OutputMode = OutputMode.APPEND
+    run: RunContext, sink: TopicSink, records: DataFrame, mode: OutputMode = OutputMode.APPEND
 ) -> DataStreamWriter:
     connector = writer_of(run.spark, run.pipeline, sink)
     options = topic_options(run, sink, connector)
@@ -212,8 +212,8 @@ def _topic_writer(
     return counted(records).writeStream.format(connector).options(**options)
 
 
-def topic_options(run: Surroundings, sink: TopicSink, connector: str) -> dict[str, str]:
-    """The options of the connector for a topic that a query writes."""
+def topic_options(run: RunContext, sink: TopicSink, connector: str) -> dict[str, str]:
+    """Return the options of the connector for a query that writes a topic."""
     options = {BOOTSTRAP: run.bootstrap, "topic": sink.topic, "includeHeaders": "true"}
     if connector == Connector.KAFKA:
         return options

@@ -1,6 +1,6 @@
-"""What a run does before Spark starts about the transactions that the last run left in its topics.
+"""Recovery of transactions that the last run left in its topics, before Spark starts.
 
-What was decided is completed and the rest is aborted at once, so that readers need not wait for Spark. A run of the
+Decided transactions are committed and the others aborted at once, so that readers need not wait for Spark. A run of the
 same pipeline that is still alive is fenced by this and ends.
 """
 
@@ -17,14 +17,14 @@ from sskafka.pipelines.files.sink import TopicSink
 
 
 def topic_sinks(pipeline: Pipeline) -> Iterator[TopicSink]:
-    """The topics that the pipeline writes, dead letters included."""
+    """Yield the topics that the pipeline writes, including that of dead letters."""
     yield from (sink for sink in pipeline.sinks if isinstance(sink, TopicSink))
     if pipeline.has_dead_letters:
         yield TopicSink(DEAD_LETTERS, pipeline.dead_letter_topic)
 
 
 def transactional_prefix(pipeline: Pipeline, query: str) -> str:
-    """The readable part of the prefix; the sink adds the id of the query's checkpoint."""
+    """Return the readable part of the prefix; the sink adds the id of the query's checkpoint."""
     return f"{pipeline.name}-{query}"
 
 
@@ -42,7 +42,7 @@ class ExactSink(NamedTuple):
 
 
 def exact_sinks(pipeline: Pipeline, bootstrap: str, run: str = "") -> list[ExactSink]:
-    """Those whose checkpoint exists and can be read here."""
+    """Return the queries whose checkpoint exists and can be read here."""
     found = []
     for sink in topic_sinks(pipeline):
         query_id = query_id_of(checkpoint_of(pipeline, sink.name))
@@ -52,7 +52,9 @@ def exact_sinks(pipeline: Pipeline, bootstrap: str, run: str = "") -> list[Exact
 
 
 def recover_topics(session: ClusterSession, pipeline: Pipeline, bootstrap: str, run: str) -> None:
-    """All older drivers are fenced before anything is read: what one was about to decide would hide the others'."""
+    """Fence all older drivers, then recover.
+
+    An open transaction of one driver would hide the decisions of the others."""
     committers = [
         cluster_committer(session, sink.options, sink.query_id, Owner("", run))
         for sink in exact_sinks(pipeline, bootstrap, run)

@@ -1,10 +1,10 @@
-"""What a run tells the cluster while it goes, and what it is told: a thread with a connection of its own.
+"""A thread with its own connection that reports a run to the cluster, and receives requests to stop.
 
     run ── progress ──> [ newest ] ── thread ──> topic of events
-    run <── stop, taken over ──────── thread <── topic of events
+    run <── stop, superseded ──────── thread <── topic of events
 
-The thread gives a sign of life also while Spark starts and while batches are long. A cluster that does not answer holds
-up the thread and not the run: what comes of the data is for Spark's queries to find out.
+The thread also writes events while Spark starts and during long batches. If the cluster does not respond, the thread
+waits, but the run does not: Spark's queries notice by themselves whether they can continue.
 """
 
 import threading
@@ -28,7 +28,7 @@ LAST_WORD_S = 10.0
 
 
 class RunReporter:
-    """A context: the run begins and ends with it. `stop` is set when somebody asks for it."""
+    """A context around a run. `stop` is set when a stop was requested."""
 
     def __init__(self, pipeline: Pipeline, bootstrap: str, run: str, stop: threading.Event, tell: Tell) -> None:
         self._pipeline = pipeline
@@ -69,7 +69,7 @@ class RunReporter:
         self._thread.join(LAST_WORD_S)
 
     def progress(self, queries: Sequence[QueryProgress]) -> None:
-        """The thread writes it when it differs from what it wrote last."""
+        """Publish progress; the thread writes it if it has changed."""
         self._newest = [asdict(query) for query in queries]
 
     def _event(self, kind: EventType, **details: Any) -> Event:
@@ -87,7 +87,7 @@ class RunReporter:
                 with self._connected() as session:
                     self._report(EventLog(session, self._bootstrap))
                 is_over = True
-            except Exception as error:  # whatever it is: without this thread nobody can stop the run, or take over
+            except Exception as error:  # any error: without this thread nobody can stop the run or take over
                 self._tell_failure(error)
                 is_over = self._is_over.wait(LOOK_EVERY_S)
 
@@ -114,7 +114,7 @@ class RunReporter:
         self._heard_up_to = end
 
     def _hear(self, event: Event) -> None:
-        """Of two runs that start at once the one goes on whose start stands later in the log."""
+        """Handle an event. If two runs start at the same time, the one whose start event is later continues."""
         if event.type is EventType.STOP_REQUESTED and event.run == self._run:
             self._stop.set()
         elif event.type is EventType.STARTED and event.run == self._run:
@@ -124,7 +124,7 @@ class RunReporter:
             self._stop.set()
 
     def _tell_failure(self, error: Exception) -> None:
-        """Once, until it works again."""
+        """Report an error once, until publishing works again."""
         if not self._failure:
             self._tell(f"events cannot be written, so `status` and `stop` do not work: {error}")
         self._failure = str(error)

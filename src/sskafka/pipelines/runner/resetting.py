@@ -1,9 +1,9 @@
-"""Beginning anew: what remembers how far a pipeline has come, and how each of it is made to forget.
+"""Reset of a pipeline: where its progress is stored, and how it is removed.
 
-checkpoints          deleted
-Parquet files        set aside: beside them Spark keeps a log of batches, and would pass over those it finds there
-consumer groups      deleted: they show the progress
-Delta tables, topics kept as they are; batches of a new checkpoint are new to them
+checkpoints            deleted
+Parquet files          moved: Spark keeps a log of batches with them, and would skip the batches that it finds there
+consumer groups        deleted: they show the progress
+Delta tables, topics   kept; batches of a new checkpoint are new to them
 """
 
 import shutil
@@ -23,14 +23,14 @@ SPARK_LOG = "_spark_metadata"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something to do, and how it is told."""
+    """An action and its description."""
 
     text: str
     work: Callable[[], object]
 
 
 def steps_to_reset(session: ClusterSession, pipeline: Pipeline, stamp: str) -> Iterator[Step]:
-    """`stamp` makes the names of what is set aside."""
+    """Yield what must be done; `stamp` is part of the names of moved directories."""
     for query in (*(sink.name for sink in pipeline.sinks), DEAD_LETTERS):
         checkpoint = Path(pipeline.checkpoint_root) / query
         if checkpoint.exists():
@@ -44,13 +44,13 @@ def steps_to_reset(session: ClusterSession, pipeline: Pipeline, stamp: str) -> I
 
 
 def groups_of(pipeline: Pipeline) -> list[str]:
-    """Those that progress is committed to."""
+    """Return the groups to which progress is committed."""
     dead = [f"{DEAD_LETTERS}.{source.name}" for source in pipeline.sources if source.has_dead_letters]
     return [f"{pipeline.name}.{query}" for query in (*(sink.name for sink in pipeline.sinks), *dead)]
 
 
 def _delete_checkpoint(checkpoint: Path) -> None:
-    """The directory around it may be anything that the file names: it goes when nothing else is in it."""
+    """Delete the checkpoint, and its parent directory if that is empty."""
     shutil.rmtree(checkpoint)
     if not any(checkpoint.parent.iterdir()):
         checkpoint.parent.rmdir()
@@ -63,7 +63,7 @@ def _set_aside(directory: Path, stamp: str) -> Iterator[Step]:
 
 
 def _move(directory: Path, aside: Path) -> None:
-    """Without its log, whose paths lead to where the files were: they are plain files from now on."""
+    """Move the files without Spark's log, which contains their old paths."""
     directory.rename(aside)
     shutil.rmtree(aside / SPARK_LOG)
 

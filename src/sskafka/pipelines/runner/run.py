@@ -1,11 +1,11 @@
-"""One run of a pipeline, from the checks before Spark starts to a clean end.
+"""One run of a pipeline, from the checks before Spark starts to its end.
 
     check ─> topics ─> Spark ─> queries ─> [ progress ] ─> no new batches ─> stop
                     └────────── events, requests to stop: reporting.py ─────────┘
 
-A run ends when its queries do (trigger available-now), when one of them fails, when this process gets SIGINT or
-SIGTERM, or when somebody asked for it in the topic of events. Stopping waits for the micro-batches under way, so that
-the checkpoint ends between batches.
+A run ends when its queries end (trigger available-now), when one of them fails, on SIGINT or SIGTERM, or when a request
+to stop is in the topic of events. A stop waits for the current micro-batches, so that the checkpoint ends between
+batches.
 """
 
 import json
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import StreamingQueryProgress
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from sskafka.pipelines.runner.patience import Restarts
+    from sskafka.pipelines.runner.retries import Restarts
 
 POLL_S = 0.2
 PROGRESS_EVERY_S = 1.0
@@ -54,7 +54,7 @@ BATCH_END_WAIT_AFTER_FAILURE_S = 20.0
 BATCH_END_POLL_S = 0.03
 JAVA_END_WAIT_S = 2.0
 REPORTS_CONF = {"spark.sql.streaming.numRecentProgressUpdates": "20"}
-"""Enough for a second: a batch takes a fifth of it at least."""
+"""Enough for a second, because a batch takes at least a fifth of a second."""
 
 STOP_TIMED_OUT = "java.util.concurrent.TimeoutException"
 
@@ -77,7 +77,7 @@ class RunResult:
 
     @property
     def rows_in(self) -> int:
-        """Each query reads the topics for itself: what the one that came farthest has read."""
+        """Each query reads the topics itself; this is the count of the query that has read most."""
         return max((query.rows_in for query in self.queries), default=0)
 
     @property
@@ -86,7 +86,7 @@ class RunResult:
 
     @property
     def unmet(self) -> dict[str, int]:
-        """Rows that did not meet an expectation; each query has counted for itself."""
+        """Number of rows that did not meet an expectation, by name; each query counts them itself."""
         counts: dict[str, int] = {}
         for query in self.queries:
             for name, count in query.unmet.items():
@@ -102,21 +102,21 @@ def run_pipeline(
     on_progress: OnProgress = lambda _: None,
     stop: threading.Event | None = None,
 ) -> RunResult:
-    """Runs until the pipeline ends; PipelineRunError says why it ended badly, with secrets masked."""
+    """Run until the pipeline ends; raises PipelineRunError if it fails, with secrets masked."""
     with masking_secrets(pipeline):
         return _run(pipeline, settings, tell, on_progress, stop or threading.Event())
 
 
 @contextmanager
 def masking_secrets(pipeline: Pipeline) -> Iterator[None]:
-    """Spark's errors repeat options and settings, and so the secrets among them."""
+    """Mask secrets in errors: Spark repeats options and settings in its messages."""
     try:
         yield
     except PipelineRunError as error:
         text, hint = pipeline.masked(str(error)), pipeline.masked(error.hint)
         if (text, hint) == (str(error), error.hint):
             raise
-        raise PipelineRunError(text, hint) from None  # the cause has the secret in its text
+        raise PipelineRunError(text, hint) from None  # the text of the cause contains the secret
 
 
 def _run(
@@ -144,7 +144,8 @@ def _run(
 
 @contextmanager
 def keeping_signal_handlers() -> Iterator[None]:
-    """A Spark session would take Ctrl+C for itself and cancel all jobs, in the middle of a batch."""
+    """Restore signal handlers that a Spark session replaces: it would cancel all jobs on Ctrl+C, even within a
+    batch."""
     before = signal.getsignal(signal.SIGINT)
     yield
     if threading.current_thread() is threading.main_thread():
@@ -161,21 +162,21 @@ def checkpoint_conf(pipeline: Pipeline) -> dict[str, str]:
 
 @contextmanager
 def telling_of_java() -> Iterator[None]:
-    """When Java has died, what fails is whatever was asked of it next."""
+    """Report that Java has died instead of the call that failed because of it."""
     try:
         yield
     except Exception as error:
         code = java_exit_code(0 if isinstance(error, PipelineRunError) else JAVA_END_WAIT_S)
         if code is None:
             raise
-        how = f"was ended by signal {-code}" if code < 0 else f"has ended with code {code}"
+        how = f"was ended by signal {-code}" if code < 0 else f"has exited with code {code}"
         raise PipelineRunError(
-            f"the Java process of Spark {how}", "run the pipeline again: it goes on where it was"
+            f"the Java process of Spark {how}", "run the pipeline again: it continues at its checkpoint"
         ) from error
 
 
 def prepare_topics(cluster: ClusterSession, pipeline: Pipeline, bootstrap: str) -> None:
-    """Refuses a source topic that is not there; makes those that the pipeline writes."""
+    """Raise if a source topic does not exist, and create the topics that the pipeline writes."""
     for source in pipeline.sources:
         Planner(planning_options(source, bootstrap), cluster).partitions()
     create_topics(cluster, [NewTopic(sink.topic, sink.partitions or -1) for sink in topic_sinks(pipeline)])
@@ -184,8 +185,8 @@ def prepare_topics(cluster: ClusterSession, pipeline: Pipeline, bootstrap: str) 
 
 def planning_options(source: Source, bootstrap: str) -> Any:
     subscription, what = source.subscription
-    given = {BOOTSTRAP: bootstrap, "startingOffsets": source.starting, subscription: what, **source.options}
-    return source_options(given, streaming=True)
+    options = {BOOTSTRAP: bootstrap, "startingOffsets": source.starting, subscription: what, **source.options}
+    return source_options(options, streaming=True)
 
 
 class _Run:
@@ -201,15 +202,15 @@ class _Run:
         self._stop = stop
         self._totals: dict[str, QueryTotals] = {}
         self._heard: dict[str, str] = {}
-        """When the newest report that was added began, by query."""
+        """The start of the newest report that was added, by query."""
         self._leftovers = [Leftovers(path) for path in parquet_paths(pipeline)]
 
     def go(self, run_id: str, tell: Tell, on_progress: OnProgress) -> RunResult:
         from sskafka.pipelines.runner.connectors import check_connector  # noqa: PLC0415  Spark is there now
-        from sskafka.pipelines.runner.patience import Restarts  # noqa: PLC0415  see above
-        from sskafka.pipelines.runner.queries import Surroundings, start_again, start_queries  # noqa: PLC0415  see above
+        from sskafka.pipelines.runner.queries import RunContext, start_again, start_queries  # noqa: PLC0415  see above
+        from sskafka.pipelines.runner.retries import Restarts  # noqa: PLC0415  see above
 
-        if self._stop.is_set():  # while Spark started
+        if self._stop.is_set():  # a stop was requested while Spark started
             return RunResult(run_id, [])
         told = check_connector(self._spark, self._pipeline)
         if told:
@@ -217,14 +218,14 @@ class _Run:
         tell("starting the queries")
         with tempfile.TemporaryDirectory(prefix="sskafka-run-") as directory:
             pause = Path(directory) / "pause"
-            surroundings = Surroundings(self._spark, self._pipeline, self._bootstrap, str(pause), run_id)
+            context = RunContext(self._spark, self._pipeline, self._bootstrap, str(pause), run_id)
             try:
-                queries = start_queries(surroundings)
+                queries = start_queries(context)
             except Exception as error:
                 raise PipelineRunError(explained(error)) from error
             tell(f"running {len(queries)} queries: {', '.join(map(self._name, queries))}")
             try:
-                self._watch(queries, Restarts(partial(start_again, surroundings)), on_progress)
+                self._watch(queries, Restarts(partial(start_again, context)), on_progress)
             finally:
                 stop_queries(queries, pause)
         return self._finished(run_id, queries, on_progress)
@@ -253,7 +254,7 @@ class _Run:
         return progress
 
     def _new_reports(self, query: "StreamingQuery") -> "Sequence[StreamingQueryProgress]":
-        """None most of the time, and Java writes JSON for each that is asked for."""
+        """Return new reports. Usually there are none, and Java would write JSON for each report that is requested."""
         newest = query.lastProgress
         if newest is None or self._heard.get(self._name(query)) == newest.timestamp:
             return ()
@@ -262,7 +263,7 @@ class _Run:
 
     def _finished(self, run_id: str, queries: "list[StreamingQuery]", on_progress: OnProgress) -> RunResult:
         progress = self._tell_progress(queries, on_progress)
-        if self._reporter.taken_over_by:  # its queries fail for that, each in words of its own
+        if self._reporter.taken_over_by:  # queries fail because of this, each with another message
             raise PipelineRunError(f"run {self._reporter.taken_over_by} of the same pipeline has taken over")
         for query in queries:
             failure = query.exception()
@@ -277,10 +278,10 @@ class _Run:
 
 
 def stop_queries(queries: "list[StreamingQuery]", pause: Path) -> None:
-    """Stops each between two micro-batches: sources that see the pause file begin no new one.
+    """Stop each query between two micro-batches: sources that see the pause file start no new one.
 
-    A batch that takes very long is broken off all the same, and so is a query whose source does not see the file,
-    which is Spark's own or on another machine; the next run does the batch again."""
+    A batch that takes very long is interrupted all the same, and so is a query whose source does not see the file
+    because it is Spark's own or runs on another machine. The next run repeats the batch."""
     pause.touch()
     has_failed = any(query.exception() is not None for query in queries)
     deadline = time.monotonic() + (BATCH_END_WAIT_AFTER_FAILURE_S if has_failed else BATCH_END_WAIT_S)
@@ -294,8 +295,9 @@ def stop_queries(queries: "list[StreamingQuery]", pause: Path) -> None:
 
 
 def _stop(query: "StreamingQuery") -> None:
-    """Stop one query. Spark waits for its batch for a minute (spark.sql.streaming.stopTimeout); a batch that waits for
-    brokers takes longer, and ends with Spark. That must not hide why the run ends."""
+    """Stop one query. Spark waits a minute for its batch (spark.sql.streaming.stopTimeout).
+
+    A batch that waits for brokers takes longer, and ends with Spark. That must not hide the reason why the run ends."""
     try:
         query.stop()
     except Exception as error:
@@ -305,6 +307,6 @@ def _stop(query: "StreamingQuery") -> None:
 
 
 def newest_batch(query: "StreamingQuery") -> int:
-    """The number of the last one that is done; -1 before the first."""
+    """Return the number of the last completed batch; -1 before the first."""
     progress = query.lastProgress
     return -1 if progress is None else progress.batchId

@@ -1,11 +1,11 @@
-"""`sskafka pipeline recover`: what a query that writes a topic has decided, and the ways out of what no run can mend.
+"""`sskafka pipeline recover`: the decisions of a query that writes a topic, and what to do if no run can complete them.
 
     step                     what it does
     ---------------------    ---------------------------------------------------------------------------------------
-    settle                   commits what was decided and aborts what nobody decided: what the next run would do, too
-    declare a batch          written: Spark's next attempt of it is dropped, and rows that are missing stay missing
-                             missing: Spark's next attempt of it is written in whole, and rows that are there come again
-    record a new place       of a checkpoint that was moved
+    settle                   commits decided and aborts undecided transactions, as the next run would
+    declare a batch          written: Spark's next attempt of it is dropped, and missing rows stay missing
+                             missing: Spark's next attempt of it is written completely, and rows may be duplicated
+    record a new location    of a checkpoint that was moved
 
 Nothing is changed without `--execute`. Every change claims the query: a run that is still alive ends.
 """
@@ -33,7 +33,7 @@ class Declared(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something to do, and how it is told."""
+    """An action and its description."""
 
     text: str
     work: Callable[[], object]
@@ -45,16 +45,16 @@ class PartStatus(NamedTuple):
     rows: int
     fate: str
     state: str
-    """What the coordinator says of the transaction now."""
+    """The state of the transaction according to its coordinator."""
 
 
 class Status(NamedTuple):
-    """A query's last decision, and what brokers say of it."""
+    """The last decision of a query, and the state of its transactions."""
 
     decision: Decision | None
     parts: list[PartStatus]
     open_ids: list[str]
-    """Open transactions of the query that no decision names."""
+    """Open transactions of the query that are in no decision."""
 
 
 class Settling:
@@ -69,7 +69,7 @@ class Settling:
         self._coordinator = ClusterCoordinator(session, sink.options.bootstrap)
 
     def status(self) -> Status:
-        """Reads only: also a query that runs may be looked at."""
+        """Return the status. This only reads, so it may be called for a running query."""
         last = self._log.peek()
         decided = last.parts if last is not None else ()
         parts = [
@@ -113,21 +113,21 @@ class Settling:
         if declared is Declared.WRITTEN:
             return (
                 f"declare batch {batch} of {self._sink.name} written: {there} rows are in {self._sink.topic}, {lost} "
-                "are missing and stay so; Spark's next attempt of the batch is dropped"
+                "are missing and stay missing; Spark's next attempt of the batch is dropped"
             )
         return (
-            f"declare batch {batch} of {self._sink.name} missing: Spark's next attempt of it is written in whole, and "
-            f"{there} rows that are in {self._sink.topic} come again"
+            f"declare batch {batch} of {self._sink.name} missing: Spark's next attempt of it is written completely, "
+            f"and {there} rows that are in {self._sink.topic} are duplicated"
         )
 
     def _declared_batch(self, last: Decision | None, batch: int | None) -> int:
         if batch is not None:
             return batch
         if last is None or last.batch == NO_BATCH:
-            raise ConnectorError("the control topic names no batch: say which one is meant with --batch")
+            raise ConnectorError("the control topic names no batch: name it with --batch")
         return last.batch
 
-    # -- what is done
+    # -- actions
 
     def _settle(self) -> None:
         cluster_committer(self._session, self._sink.options, self._sink.query_id, self._owner).recover()
@@ -150,7 +150,7 @@ class Settling:
         return Owner("", self._run)
 
     def _change(self, change: Callable[[Decision], Decision]) -> None:
-        """Fence, read, write, as every driver does; the query is claimed by that."""
+        """Fence, read and write, as every driver does; this claims the query."""
         driver = self._session.run(begin(self._session.cluster, f"{self._prefix}-driver", DRIVER_TIMEOUT_MS))
         last = self._log.read() or Decision(self._sink.query_id)
         changed = change(last)
@@ -160,7 +160,7 @@ class Settling:
         except KafkaError as error:
             if error.code in ENDED:
                 raise ConnectorError(
-                    f"a run of {self._sink.name} took over meanwhile; stop it and try again. Nothing was changed"
+                    f"a run of {self._sink.name} took over in the meantime; stop it and try again. Nothing was changed"
                 ) from error
             raise
 

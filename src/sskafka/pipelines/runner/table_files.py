@@ -1,4 +1,4 @@
-"""Parquet files of a micro-batch, written by Spark's tasks; the driver learns their names and sizes and no rows.
+"""Parquet files of a micro-batch, written by Spark's tasks; the driver receives names and sizes, but no rows.
 
 A table format (Delta, Iceberg) then adds the files to the table in one commit. A task that Spark runs again writes
 files with other names; those of the first attempt are in no commit, and no reader of the table sees them.
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 _REPORT = "file string"
 _PLAIN = re.compile(r"[A-Za-z0-9_.=-]+")
 _STATISTICS_TEXT_MAX = 32
-"""Longer texts are left out of the statistics: a cut one would need rounding up."""
+"""Longer text is left out of the statistics: truncated text would have to be rounded up."""
 
 
 class TableFile(NamedTuple):
     """A file that a task has written."""
 
     path: str
-    """Relative to the root of the table, as it is on the disk."""
+    """Relative to the root of the table, as in the file system."""
     rows: int
     size_bytes: int
     modified_ms: int
@@ -40,7 +40,7 @@ class TableFile(NamedTuple):
 def write_table_files(
     rows: "DataFrame", root: str, partition_by: Sequence[str] = (), *, keeps_partition_columns: bool = False
 ) -> list[TableFile]:
-    """Write the rows below `root`, a file for each task and each value of the columns `partition_by`."""
+    """Write the rows to `root`, one file for each task and each value of the columns `partition_by`."""
     work = _task(root, tuple(partition_by), keeps_partition_columns)
     reports = rows.mapInArrow(work, _REPORT).collect()
     return [TableFile(**json.loads(report["file"])) for report in reports]
@@ -49,7 +49,7 @@ def write_table_files(
 def _task(
     root: str, partition_by: tuple[str, ...], keeps_partition_columns: bool
 ) -> "Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]":
-    """The function that runs in Spark's workers."""
+    """Return the function that runs in Spark's workers."""
 
     def work(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa  # noqa: PLC0415  in the worker
@@ -64,7 +64,7 @@ def _task(
 
 
 class FileSet:
-    """The files of one task: one that is open for each value of the partition columns."""
+    """The files of one task: one open file for each value of the partition columns."""
 
     def __init__(self, root: str, partition_by: tuple[str, ...], keeps_partition_columns: bool) -> None:
         from pyarrow import fs  # noqa: PLC0415  not for --help
@@ -128,15 +128,15 @@ class FileSet:
 
 
 def folder(name: str, value: str | None) -> str:
-    """The folder of a partition, for people to find their way: table formats keep its value in their own log.
+    """Return the directory of a partition, for readers of the file system; table formats store the value in their log.
 
-    What would need escaping there is named by a digest: programs differ in how often they undo the escapes."""
+    A value that would need escaping is replaced by a digest: programs differ in how often they unescape."""
     text = f"{name}={value}"
     return text if _PLAIN.fullmatch(text) else hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def arrow_schema(rows: "DataFrame") -> "pa.Schema":
-    """The columns of the files. All may be null: a table outlives the promises of a query."""
+    """Return the columns of the files. All are nullable: a table outlives the constraints of a query."""
     import pyarrow as pa  # noqa: PLC0415  not for --help
     from deltalake import Schema  # noqa: PLC0415  it reads the form in which Spark writes schemas
 
@@ -145,7 +145,7 @@ def arrow_schema(rows: "DataFrame") -> "pa.Schema":
 
 
 def partition_text(value: Any) -> str | None:
-    """A partition's value as table formats write it."""
+    """Return the value of a partition as table formats write it."""
     match value:
         case None:
             return None
@@ -158,7 +158,7 @@ def partition_text(value: Any) -> str | None:
 
 
 def _in_utc(table: "pa.Table") -> "pa.Table":
-    """Times with the zone UTC, as table formats want them; Spark names the zone of its session."""
+    """Return timestamps with the zone UTC, as table formats require; Spark uses the zone of its session."""
     import pyarrow as pa  # noqa: PLC0415  in the worker
 
     fields = [
@@ -168,11 +168,11 @@ def _in_utc(table: "pa.Table") -> "pa.Table":
     return table.cast(pa.schema(fields))
 
 
-# What readers skip files by
+# Statistics by which readers skip files
 
 
 def _statistics(system: Any, path: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, int], int]:
-    """Lowest and highest value and number of nulls of each plain column, and the number of rows."""
+    """Return minimum, maximum and number of nulls of each simple column, and the number of rows."""
     from pyarrow import parquet  # noqa: PLC0415  in the worker
 
     metadata = parquet.read_metadata(path, filesystem=system)
@@ -199,7 +199,7 @@ def _bound(groups: Sequence[Any]) -> tuple[Any, Any] | None:
 
 
 def _statistic(value: Any) -> Any:
-    """A value as Delta's statistics have it in JSON; None where it is left out."""
+    """Return a value as in the JSON of Delta's statistics; None if it is left out."""
     match value:
         case bool() | int() | float():
             return value

@@ -1,10 +1,10 @@
-"""From a source of the file to the table that the transformation sees.
+"""The table of a source: from records to the rows that the transformation sees.
 
     records ─ tombstones ─ parse ─> rows with `_error` ─┬─ null: expectations, watermark, dedupe ─> the table
                                                         └─ set:  a dead letter
 
-Which rows are dead is decided by the record alone, so the query that writes dead letters and those that write to sinks
-agree without knowing each other.
+Only the record itself decides whether its row is a dead letter, so the query that writes dead letters and the queries
+of the sinks agree without communication.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ _CONFLUENT_HEADER_BYTES = 5
 def read_records(
     spark: SparkSession, pipeline: Pipeline, source: Source, bootstrap: str, query: str, pause: str = ""
 ) -> DataFrame:
-    """The records of a source's topics, as the connector gives them; none while the file `pause` is there."""
+    """Return the records of a source's topics; no new micro-batch starts while the file `pause` exists."""
     connector = reader_of(spark, pipeline)
     reader = (
         spark.readStream.format(connector)
@@ -60,7 +60,7 @@ def read_records(
 def read_range(
     spark: SparkSession, pipeline: Pipeline, source: Source, bootstrap: str, chosen: SourceRange
 ) -> DataFrame:
-    """The records of a range, as a batch: no watermark drops any, and windows end with the range."""
+    """Return the records of a range as a batch: the watermark drops no record, and windows end with the range."""
     reader = (
         spark.read.format(reader_of(spark, pipeline))
         .options(**connection_options(source), **chosen.options())
@@ -72,12 +72,12 @@ def read_range(
 
 
 def group_of(pipeline: Pipeline, query: str) -> str:
-    """The consumer group that shows a query's lag."""
+    """Return the consumer group that shows the lag of a query."""
     return f"{pipeline.name}.{query}"
 
 
 def parsed(records: DataFrame, pipeline: Pipeline, source: Source) -> DataFrame:
-    """One row a record: the fields of its schema, where it came from, and `_error` when it cannot be used."""
+    """Return one row per record: its fields, its position, and `_error` if it cannot be used."""
     if source.tombstones is Tombstones.DROP:
         records = records.filter(sf.col("value").isNotNull())
     match source.format:
@@ -95,7 +95,7 @@ def parsed(records: DataFrame, pipeline: Pipeline, source: Source) -> DataFrame:
 
 
 def record_place() -> list[Column]:
-    """Where a record was, and what it was; expectations and dead letters need it."""
+    """Return the columns of position and content of a record, which expectations and dead letters need."""
     return [
         sf.col("key").cast("string").alias("_key"),
         sf.col("topic").alias("_topic"),
@@ -126,14 +126,14 @@ def _from_json(records: DataFrame, source: Source) -> DataFrame:
 
 
 def _json_error(schema: Schema) -> Column:
-    """Which field has drifted: it is in the text, but not as its type. Asked of records alone that were not read."""
+    """Return an expression that finds the field with the wrong type. It is evaluated only for unreadable records."""
     text = sf.col("_value").cast("string")
     error = sf.when(sf.get_json_object(text, "$").isNull(), "the value is not JSON")
     for column in schema.columns:
         is_lost = sf.col(f"{_PARSED}.`{column.name}`").isNull()
         if "'" not in column.name:
-            given = sf.get_json_object(text, f"$['{column.name}']")
-            error = error.when(is_lost & given.isNotNull(), f"the field {column.name} is not {column.type}")
+            found = sf.get_json_object(text, f"$['{column.name}']")
+            error = error.when(is_lost & found.isNotNull(), f"the field {column.name} is not {column.type}")
     return error.otherwise("the value is not JSON of this schema")
 
 
@@ -155,7 +155,7 @@ def _as_struct(columns: str) -> str:
 
 
 def avro_row(schema_text: str, skip: int) -> Callable[[bytes | None], dict[str, Any]]:
-    """The function that runs in Spark's workers; it builds its decoder there, once."""
+    """Return the function that runs in Spark's workers; it creates its decoder there once."""
     decoders: list[Callable[[bytes], dict[str, Any]]] = []
 
     def decode(value: bytes | None) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def met(expectation: Expectation) -> Column:
 
 
 def table(rows: DataFrame, pipeline: Pipeline, source: Source) -> DataFrame:
-    """What the transformation sees of parsed rows."""
+    """Return the rows that the transformation sees."""
     good = rows.filter(sf.col(ERROR).isNull()).drop(ERROR, "_value", "_raw_key", "_headers")
     good = with_expectations(good, pipeline, source.expectations, _expectations_of(source))
     if source.watermark:
@@ -209,7 +209,7 @@ def table(rows: DataFrame, pipeline: Pipeline, source: Source) -> DataFrame:
 
 
 def _without_duplicates(rows: DataFrame, source: Source) -> DataFrame:
-    """A test case is no stream: there all rows are there at once, within any watermark."""
+    """Drop duplicates. A test case is not a stream: all of its rows are within any watermark."""
     columns = list(source.dedupe)
     return rows.dropDuplicatesWithinWatermark(columns) if rows.isStreaming else rows.dropDuplicates(columns)
 
@@ -217,7 +217,7 @@ def _without_duplicates(rows: DataFrame, source: Source) -> DataFrame:
 def with_expectations(
     rows: DataFrame, pipeline: Pipeline, expectations: tuple[Expectation, ...], where: str
 ) -> DataFrame:
-    """Counts, drops or refuses rows that do not meet what is expected of them."""
+    """Count, drop or refuse rows that do not meet an expectation."""
     for number, expectation in enumerate(expectations):
         with naming_the_line(pipeline, f"{where}[{number}].check"):
             rows = _expecting(rows, expectation)
@@ -234,7 +234,7 @@ def _expecting(rows: DataFrame, expectation: Expectation) -> DataFrame:
             refusal = sf.raise_error(_unmet_text(expectation)).cast("boolean")
             return rows.filter(sf.when(met(expectation), sf.lit(True)).otherwise(refusal))
         case Action.DLQ:
-            return rows  # such rows have their error already
+            return rows  # these rows already have an error
         case other:
             assert_never(other)
 
@@ -244,7 +244,7 @@ def _counted(rows: DataFrame, expectation: Expectation) -> DataFrame:
 
 
 def dead_letters(rows: DataFrame, pipeline: Pipeline, source: Source) -> DataFrame:
-    """Dead rows as records: the original ones, with headers that say where they came from and what is wrong."""
+    """Return dead rows as the original records, with headers for their position and error."""
     added = {
         f"{DLQ}topic": sf.col("_topic"),
         f"{DLQ}partition": sf.col("_partition").cast("string"),

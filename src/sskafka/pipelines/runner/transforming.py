@@ -1,4 +1,4 @@
-"""The tables that a pipeline makes of its sources: steps and the result, by SQL or by a function of the user's."""
+"""The tables that a pipeline makes from its sources: steps and the result, by SQL or by a function of the user."""
 
 import importlib
 import sys
@@ -64,11 +64,11 @@ def _applied(
 
 
 def _called(function: TransformFunction, spark: SparkSession, tables: Mapping[str, DataFrame]) -> DataFrame:
-    """Call the user's function; an error of its own is told with file and line, not as a stack trace of ours."""
+    """Call the user's function; report its errors with file and line instead of a stack trace."""
     try:
         return function(spark, tables)
     except AnalysisException:
-        raise  # Spark's, about the query: it is told with the line of the pipeline file
+        raise  # Spark's error about the query is reported with the line of the pipeline file
     except Exception as error:
         place = own_place("".join(traceback.format_tb(error.__traceback__)))
         raise TransformError(f"{place}: {type(error).__name__}: {error}") from error
@@ -87,7 +87,7 @@ def _function(spark: SparkSession, pipeline: Pipeline, python: PythonTransform) 
 
 
 def _module(spark: SparkSession, pipeline: Pipeline, location: str) -> ModuleType:
-    """A module by name, or a file beside the pipeline file; that file is sent to the workers."""
+    """Return a module by name, or from a file next to the pipeline file, which is sent to the workers."""
     if not location.endswith(".py"):
         return importlib.import_module(location)
     file = (pipeline.path.parent / location).resolve()

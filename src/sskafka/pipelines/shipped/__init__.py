@@ -1,7 +1,7 @@
-"""Pipelines that come with SSKafka: NAME.yaml is the pipeline, NAME.py makes input for it whose answer is known.
+"""Pipelines that are bundled with SSKafka: NAME.yaml is the pipeline, NAME.py generates input with a known result.
 
-A pipeline from here keeps its files and its checkpoint in the directory it is run from, not beside its YAML file.
-`wiring` points it at other topics, `selfcheck` runs it on the known input and compares.
+Files and checkpoint of such a pipeline are in the directory in which it is run, not next to its YAML file. `wiring`
+connects it to other topics; `selfcheck` runs it on the known input and compares the result.
 """
 
 from dataclasses import replace
@@ -26,10 +26,10 @@ def shipped_names() -> list[str]:
 
 
 def load_shipped(name: str, directory: Path | None = None, options: "FileOptions | None" = None) -> "Pipeline":
-    """The pipeline of this name, as if its file lay in `directory` (where the program was started, unless given)."""
+    """Return a bundled pipeline as if its file were in `directory`, which is the current directory by default."""
     from sskafka.pipelines.files.pipeline import load_pipeline  # noqa: PLC0415  YAML comes with an extra
 
     file = shipped_file(name)
     if file is None:
-        raise LookupError(f"there is no shipped pipeline {name!r}; there are {', '.join(shipped_names())}")
+        raise LookupError(f"there is no bundled pipeline {name!r}; there are {', '.join(shipped_names())}")
     return replace(load_pipeline(file, options), path=(directory or Path()).resolve() / file.name)

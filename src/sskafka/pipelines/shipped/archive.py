@@ -1,4 +1,4 @@
-"""Records of every shape, and what their archive holds."""
+"""Records of every shape, and the archive that they should result in."""
 
 import random
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ _PARTITIONS = 3
 
 
 class Gap(NamedTuple):
-    """Offsets that an archive lacks, or has twice, between those that it holds once."""
+    """Consecutive offsets that an archive lacks, or has twice."""
 
     topic: str
     partition: int
@@ -26,8 +26,9 @@ class Gap(NamedTuple):
 
 
 def gaps(rows: Iterable[dict[str, Any]]) -> list[Gap]:
-    """Where the offsets of an archive are not contiguous. Topics written by transactions have markers between records,
-    which are offsets that no reader sees."""
+    """Return where the offsets of an archive are not contiguous.
+
+    In topics that are written by transactions, the offsets of transaction markers are always missing."""
     offsets: dict[tuple[str, int], list[int]] = {}
     for row in rows:
         offsets.setdefault((row["topic"], row["partition"]), []).append(row["offset"])

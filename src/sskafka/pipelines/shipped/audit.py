@@ -1,6 +1,6 @@
-"""Producers that count what they send, and mishaps on the way: what the audit is to find.
+"""Producers that count what they send, and the losses, duplicates and delays that the audit should find.
 
-`Counts` is for producers that want to be audited: they tell it of every record, and send what it gives out.
+A producer that is to be audited reports every record to `Counts`, and sends the messages that it returns.
 """
 
 import random
@@ -20,7 +20,7 @@ _MISHAPS_MAX = 3
 
 
 class Counts:
-    """How many records one producer has sent to each topic in each minute of their time."""
+    """The number of records that one producer has sent to each topic in each minute of event time."""
 
     def __init__(self, producer: str) -> None:
         self._producer = producer
@@ -31,7 +31,7 @@ class Counts:
         self._counts[topic, minute] = self._counts.get((topic, minute), 0) + 1
 
     def take(self, before: datetime) -> Iterator[Message]:
-        """The counts of minutes that were over by then, for the topic of counts; each is given out once."""
+        """Yield the counts of minutes that ended before this time, for the topic of counts; each is returned once."""
         for topic, minute in sorted(self._counts):
             if minute + MINUTE <= before:
                 published = self._counts.pop((topic, minute))
@@ -40,7 +40,7 @@ class Counts:
 
 
 class Mishaps(NamedTuple):
-    """What becomes of the records of one producer and minute."""
+    """What happens to the records of one producer and minute."""
 
     lost: int
     duplicated: int
@@ -48,7 +48,7 @@ class Mishaps(NamedTuple):
 
 
 def exercise(task: Task) -> Exercise:
-    """Some minutes of some producers; in a few of them records are lost, doubled or late."""
+    """Some minutes of some producers; in a few minutes records are lost, duplicated or late."""
     topic = task.topics["events"]
     chance = random.Random(task.seed)
     events: list[Message] = []
@@ -67,7 +67,7 @@ def exercise(task: Task) -> Exercise:
             arrived = each - mishaps.lost + mishaps.duplicated
             expected.append((topic, producer, minute, each, arrived, *mishaps))
         counts += own.take(START + timedelta(days=1))
-    closing = START + timedelta(days=1)  # moves both watermarks behind the last minute; its own minute is not over
+    closing = START + timedelta(days=1)  # moves both watermarks past the last minute; its own minute does not end
     events.append(_event("last", 0, closing))
     counts.append(Message("last", as_json(producer="last", topic=topic, minute=closing, published=1)))
     return Exercise({"events": events, "counts": counts}, expected, _found)
@@ -84,7 +84,7 @@ def _event(producer: str, sequence: int, at: datetime) -> Message:
 
 
 def _befall(events: list[Message], count: int, mishaps: Mishaps) -> None:
-    """The last `count` events meet with them, each event with one at most."""
+    """Apply the mishaps to the last `count` events, at most one to each event."""
     own = events[-count:]
     late = [message._replace(timestamp_ms=_late(message)) for message in own[: mishaps.late]]
     doubled = own[mishaps.late : mishaps.late + mishaps.duplicated]

@@ -1,4 +1,4 @@
-"""Changes to a table of customers as Debezium writes them, and the table after the last of them."""
+"""Changes to a table of customers as Debezium writes them, and the resulting table."""
 
 import random
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ _INSERTED, _DELETED = 0.35, 0.2
 
 
 class Customers:
-    """A table that writes down its changes."""
+    """A table that records its changes."""
 
     def __init__(self, seed: int) -> None:
         self.rows: dict[int, dict[str, Any]] = {}
@@ -28,7 +28,7 @@ class Customers:
         return self._delete(chosen) if draw > 1 - _DELETED else self._update(chosen)
 
     def _insert(self) -> Message:
-        """Now and then under an id that was deleted before."""
+        """Insert a customer, sometimes with an id that was deleted before."""
         self._last_id += 1
         free = [number for number in range(1, self._last_id + 1) if number not in self.rows]
         return self._put("c", self._chance.choice(free[-3:]))
@@ -51,7 +51,7 @@ def change_message(op: str, key: int, before: dict[str, Any] | None, after: dict
 
 
 def with_tombstones(changes: Iterable[Message]) -> Iterator[Message]:
-    """As Debezium does it: a deletion is followed by a record without a value, so that compaction forgets the key."""
+    """Yield a tombstone after each deletion, as Debezium does, so that compaction removes the key."""
     for change in changes:
         yield change
         if b'"op": "d"' in (change.value or b""):

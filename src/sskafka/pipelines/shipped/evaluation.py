@@ -1,6 +1,6 @@
-"""The report on the runs of `sskafka perf grid`: one HTML file with the runs, what each cell reached, and pictures.
+"""The report on runs of `sskafka perf grid`: one HTML file with the runs, the results of each cell, and charts.
 
-Runs are compared with the first of them, cell by cell.
+Runs are compared with the first one, cell by cell.
 """
 
 import json
@@ -25,13 +25,13 @@ td:first-child, th:first-child { text-align: left }</style>"""
 
 
 def rows_of(pipeline: Pipeline) -> list[Row]:
-    """All that was measured, run by run."""
+    """Return all measurements, run by run."""
     rows = [Row(**fields) for fields in delta_rows(pipeline)]
     return sorted(rows, key=lambda row: (row.started_at, row.run_id, row.cell, row.phase))
 
 
 def write_report(pipeline: Pipeline) -> str:
-    """Writes the report beside the directory of the rows, and says where."""
+    """Write the report next to the directory of the rows, and return a sentence that names its path."""
     rows = rows_of(pipeline)
     target = delta_path(pipeline).parent / REPORT_FILE
     target.write_text("\n".join(report(rows)), encoding="utf-8")
@@ -78,7 +78,7 @@ def _run_lines(runs: dict[str, list[Row]]) -> Iterator[Sequence[str]]:
 
 
 def ratio(first: Sequence[Row], other: Sequence[Row], phase: str) -> float | None:
-    """How much faster than the first a run was: the geometric mean over the cells that both have measured."""
+    """Return how much faster a run was than the first: the geometric mean over the cells that both have measured."""
     before, after = _speeds(first, phase), _speeds(other, phase)
     shared = [after[cell] / before[cell] for cell in after if before.get(cell, 0) > 0 and after[cell] > 0]
     return geometric_mean(shared) if shared else None
@@ -100,7 +100,7 @@ def _cell_lines(runs: dict[str, list[Row]], phase: str) -> Iterator[Sequence[str
 
 
 def _panels(runs: dict[str, list[Row]]) -> Iterator[Panel]:
-    """Throughput over partitions, a line a run: each on the largest cluster that it has measured."""
+    """Yield charts of throughput by partitions with one line per run, each on the largest cluster that it measured."""
     for phase in PHASES:
         series = []
         for number, (run_id, rows) in enumerate(runs.items()):

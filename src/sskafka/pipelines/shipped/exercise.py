@@ -1,4 +1,4 @@
-"""Input with a known answer: what a shipped pipeline is checked with."""
+"""Generated input with a known result, by which a bundled pipeline is checked."""
 
 import json
 from collections import Counter
@@ -15,7 +15,7 @@ SHOWN_MAX = 10
 
 
 class Message(NamedTuple):
-    """A record to produce. Without a partition the key decides, without a timestamp the clock does."""
+    """A record to produce. The default partition depends on the key, and the default timestamp is the current time."""
 
     key: str | None
     value: bytes | None
@@ -24,26 +24,26 @@ class Message(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What an exercise is made from. The same task gives the same messages."""
+    """The parameters of an exercise. The same task yields the same messages."""
 
     records: int
-    """About so many."""
+    """The approximate number of records."""
     seed: int
     topics: Mapping[str, str]
-    """By table of the pipeline."""
+    """Topics by table of the pipeline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exercise:
     messages: Mapping[str, Sequence[Message]]
-    """By table."""
+    """Messages by table."""
     expected: Answer
     found: "Callable[[Pipeline, str], Answer]"
-    """What a run has left, given the pipeline and the bootstrap servers."""
+    """Returns the result of a run; takes the pipeline and the bootstrap servers."""
 
 
 def differences(expected: Answer, found: Answer) -> list[str]:
-    """Rows of the answer that are missing, and rows that should not be there; empty when all is well."""
+    """Return missing and unexpected rows of the result; empty if it is right."""
     wanted, got = Counter(expected), Counter(found)
     return [*_lines("missing", wanted - got), *_lines("wrong", got - wanted)]
 
@@ -57,7 +57,7 @@ def _lines(kind: str, rows: "Counter[tuple[Hashable, ...]]") -> Iterator[str]:
 
 
 def as_json(**fields: Any) -> bytes:
-    """Times as ISO 8601 with their zone."""
+    """Return JSON with times in ISO 8601 with their zone."""
     return json.dumps(fields, default=datetime.isoformat).encode()
 
 

@@ -1,4 +1,4 @@
-"""Keys that are set, changed and deleted, and the table that is left."""
+"""Keys that are set, changed and deleted, and the resulting table."""
 
 import random
 
@@ -11,7 +11,7 @@ _DELETED = 0.15
 
 
 def exercise(task: Task) -> Exercise:
-    """Every key has several values; some keys are deleted, and some of those come back."""
+    """Every key has several values; some keys are deleted, and some of those are set again."""
     chance = random.Random(task.seed)
     table: dict[str, str] = {}
     messages = []

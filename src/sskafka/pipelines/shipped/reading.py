@@ -1,7 +1,7 @@
-"""What runs leave in files, tables and topics, read without Spark.
+"""Read the results of runs from files, tables and topics, without Spark.
 
-Parquet files count as they lie there, so this is for runs that ended by themselves: a kill may leave files that Spark
-has not committed, and only its own reader leaves those out.
+All Parquet files in a directory are read, so a run must have ended by itself: a killed run may leave files that Spark
+has not committed, and only Spark's reader ignores those.
 """
 
 import json
@@ -29,7 +29,9 @@ def delta_path(pipeline: Pipeline) -> Path:
 
 
 def parquet_rows(pipeline: Pipeline) -> list[dict[str, Any]]:
-    """Of the first Parquet sink; none when nothing was written. Directories such as day=2026-01-01 are columns."""
+    """Return the rows of the first Parquet sink; none if nothing was written.
+
+    Directories such as day=2026-01-01 are columns."""
     from pyarrow import ArrowInvalid, dataset  # noqa: PLC0415  some hundred milliseconds
 
     path = pipeline.resolved(sink_of(pipeline, ParquetSink).path)
@@ -40,20 +42,20 @@ def parquet_rows(pipeline: Pipeline) -> list[dict[str, Any]]:
 
 
 def delta_rows(pipeline: Pipeline) -> list[dict[str, Any]]:
-    """Of the first Delta sink."""
+    """Return the rows of the first Delta sink."""
     from deltalake import DeltaTable  # noqa: PLC0415  see above
 
     return list(DeltaTable(delta_path(pipeline)).to_pyarrow_table().to_pylist())
 
 
 def topic_rows(pipeline: Pipeline, bootstrap: str) -> list[dict[str, Any]]:
-    """Of the first topic sink: the committed records, each a JSON object."""
+    """Return the rows of the first topic sink: its committed records, each a JSON object."""
     topic = sink_of(pipeline, TopicSink).topic
     return [json.loads(value) for _, value in committed_records(bootstrap, topic) if value is not None]
 
 
 def committed_records(bootstrap: str, topic: str) -> Iterator[tuple[bytes | None, bytes | None]]:
-    """Keys and values, partition by partition."""
+    """Yield keys and values, partition by partition."""
     options = source_options(
         {BOOTSTRAP: bootstrap, "subscribe": topic, "kafka.isolation.level": "read_committed"}, streaming=False
     )

@@ -1,6 +1,6 @@
-"""Runs a shipped pipeline on input whose answer is known, on the cluster at hand, and compares.
+"""Run a bundled pipeline on input with a known result, on the given cluster, and compare.
 
-Topics, files and groups have names of their own; the topics are deleted when the check has ended.
+Topics, files and groups have unique names; the topics are deleted at the end of the check.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from sskafka.pipelines.shipped.wiring import wired
 PARTITIONS = 3
 DEFAULT_RECORDS = 1_000
 DEFAULT_SEED = 7
-_KEEP_FOR_EVER = {"retention.ms": "-1"}  # known input has times of its own, which may lie long ago
+_KEEP_FOR_EVER = {"retention.ms": "-1"}  # known input has its own timestamps, which may be old
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def make_exercise(name: str, task: Task) -> Exercise:
 
 
 def check(name: str, settings: CheckSettings, tell: Tell = lambda _: None) -> list[str]:
-    """What differs from the known answer; empty when the pipeline does what it should."""
+    """Return the differences from the known result; empty if the pipeline works."""
     with tempfile.TemporaryDirectory(prefix=f"sskafka-check-{name}-") as directory:
         pipeline = apart(load_shipped(name, Path(directory)), secrets.token_hex(4))
         exercise = make_exercise(name, Task(settings.records, settings.seed, topics_of(pipeline)))
@@ -58,7 +58,7 @@ def check(name: str, settings: CheckSettings, tell: Tell = lambda _: None) -> li
 
 
 def apart(pipeline: Pipeline, token: str) -> Pipeline:
-    """The same pipeline under names that nobody else uses."""
+    """Return the pipeline with names that nothing else uses."""
     topics = {source.name: f"{pipeline.name}-{source.name}-{token}" for source in pipeline.sources}
     places = {
         sink.name: f"{pipeline.name}-{sink.name}-{token}" for sink in pipeline.sinks if isinstance(sink, TopicSink)
@@ -67,12 +67,12 @@ def apart(pipeline: Pipeline, token: str) -> Pipeline:
 
 
 def topics_of(pipeline: Pipeline) -> dict[str, str]:
-    """By table; shipped pipelines read one topic a table."""
+    """Return topics by table; bundled pipelines read one topic per table."""
     return {source.name: source.topics[0] for source in pipeline.sources}
 
 
 async def produce(bootstrap: str, topics: Mapping[str, str], messages: Mapping[str, Sequence[Message]]) -> None:
-    """Makes the topics where they are missing, and writes the messages in order."""
+    """Create missing topics, and write the messages in order."""
     async with Cluster(bootstrap) as cluster:
         await cluster.refresh()
         wanted = [NewTopic(topic, PARTITIONS, configs=_KEEP_FOR_EVER) for topic in topics.values()]
@@ -105,6 +105,6 @@ def _all_topics(pipeline: Pipeline) -> list[str]:
 
 
 async def _delete(bootstrap: str, topics: Iterable[str]) -> None:
-    """Those that were not made are no trouble."""
+    """Delete topics; those that do not exist are ignored."""
     async with Cluster(bootstrap) as cluster:
         await Admin(cluster).delete_topics(topics)

@@ -1,4 +1,4 @@
-"""Clicks of made-up users, and the sessions that they are."""
+"""Clicks of simulated users, and the sessions that they form."""
 
 import heapq
 import random
@@ -12,7 +12,7 @@ from sskafka.pipelines.shipped.exercise import Answer, Exercise, Message, Task, 
 from sskafka.pipelines.shipped.reading import parquet_rows, topic_rows
 
 GAP = timedelta(minutes=30)
-"""As in sessions.yaml."""
+"""The same as in sessions.yaml."""
 PAGES = ("/", "/search", "/product", "/cart", "/checkout", "/help", "/account")
 START = datetime(2026, 1, 1, tzinfo=UTC)
 _GO_ON = 0.8
@@ -40,7 +40,9 @@ class Session(NamedTuple):
 
 
 def click_stream(seed: int, users: int = _USERS, start: datetime = START) -> Iterator[Click]:
-    """Endless, by rising time. A user clicks every few minutes, then pauses for longer than a session's gap."""
+    """Yield clicks forever, ordered by time.
+
+    A user clicks every few minutes, then pauses for longer than a session's gap."""
     chance = random.Random(seed)
     waiting = [(start + _pause(chance, 0, 1800), f"user-{number}") for number in range(users)]
     heapq.heapify(waiting)
@@ -52,12 +54,12 @@ def click_stream(seed: int, users: int = _USERS, start: datetime = START) -> Ite
 
 
 def _pause(chance: random.Random, least_s: int, most_s: int) -> timedelta:
-    """In whole milliseconds: Spark's JSON has no finer times."""
+    """Return a random duration in whole milliseconds: Spark's JSON has no finer times."""
     return timedelta(milliseconds=chance.randrange(least_s * 1000, most_s * 1000))
 
 
 def sessions_of(clicks: Iterable[Click]) -> Iterator[Session]:
-    """What the pipeline is to find, worked out the plain way."""
+    """Yield the sessions that the pipeline should find, computed by a simple algorithm."""
     by_user: dict[str, list[Click]] = {}
     for click in sorted(clicks, key=lambda click: click.at):
         own = by_user.setdefault(click.user, [])
@@ -75,7 +77,7 @@ def _session(clicks: list[Click]) -> Session:
 
 
 def exercise(task: Task) -> Exercise:
-    """Clicks of a day or so; one click a day later moves the watermark behind the last session."""
+    """Clicks of about a day; one click a day later moves the watermark past the last session."""
     clicks = list(islice(click_stream(task.seed), task.records))
     closing = Click(_CLOSING_USER, "/", clicks[-1].at + timedelta(days=1))
     sessions = list(sessions_of(clicks))
@@ -92,7 +94,7 @@ def _found(pipeline: Pipeline, bootstrap: str) -> Answer:
 
 
 def session_of(row: dict[str, Any]) -> Session:
-    """From Parquet, or from the JSON of the topic."""
+    """Return a session from a row of Parquet or from the JSON of the topic."""
     return Session(**{**row, "started": _time(row["started"]), "ended": _time(row["ended"])})
 
 

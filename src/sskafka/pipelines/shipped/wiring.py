@@ -1,4 +1,4 @@
-"""A pipeline, pointed at other topics and places: the file stays as it is."""
+"""Connect a pipeline to other topics and locations without changing its file."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,7 +10,7 @@ from sskafka.pipelines.files.source import Source
 
 
 class WiringError(Exception):
-    """A table or sink that the pipeline does not have."""
+    """The pipeline has no such table or sink."""
 
 
 def wired(
@@ -20,9 +20,9 @@ def wired(
     topics: Mapping[str, str] | None = None,
     places: Mapping[str, str] | None = None,
 ) -> Pipeline:
-    """`topics` by table (several with commas between them), `places` by sink: a path, or a topic.
+    """Return the pipeline with other `topics` by table (separated by commas) and `places` by sink: a path or a topic.
 
-    With another name it is another pipeline: its progress, its checkpoint and its dead letters are its own."""
+    With another name it is another pipeline, with its own progress, checkpoint and dead letters."""
     topics, places = topics or {}, places or {}
     _check("table", topics, [source.name for source in pipeline.sources])
     _check("sink", places, [sink.name for sink in pipeline.sinks])
@@ -34,8 +34,8 @@ def wired(
     )
 
 
-def _check(kind: str, given: Mapping[str, str], known: list[str]) -> None:
-    for name in given:
+def _check(kind: str, names: Mapping[str, str], known: list[str]) -> None:
+    for name in names:
         if name not in known:
             raise WiringError(f"the pipeline has no {kind} {name!r}; it has {', '.join(known)}")
 
@@ -55,6 +55,6 @@ def _sink(sink: Sink, place: str | None) -> Sink:
         case TopicSink():
             return replace(sink, topic=place)
         case ConsoleSink():
-            raise WiringError(f"the sink {sink.name!r} is the console: it has no place")
+            raise WiringError(f"the sink {sink.name!r} is the console, which has no location")
         case other:
             assert_never(other)

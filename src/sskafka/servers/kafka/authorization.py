@@ -1,7 +1,7 @@
-"""The one place that decides who may do what.
+"""Authorization: every check whether a principal may do something calls `Authorizer.allows`.
 
-Everything passes `Authorizer.allows`: the cluster operation of an API (wire/apis.py) before its handler runs, and every
-other resource in the handler that touches it. ApiVersions alone is open to all.
+The connection checks the cluster operation of an API (wire/apis.py) before the handler runs; handlers check topics,
+groups and transactional ids. Everybody may call ApiVersions.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,7 +21,7 @@ class Authorizer(Protocol):
 
 
 class AllowAll:
-    """What Kafka does while no authorizer is configured."""
+    """Allows everything, as Kafka does while no authorizer is configured."""
 
     def allows(self, principal: str, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
         return True
@@ -53,11 +53,11 @@ GROUP_OPERATIONS = (
     AclOperation.DESCRIBE_CONFIGS,
     AclOperation.ALTER_CONFIGS,
 )
-NOT_ASKED = -(2**31)  # what responses carry when the client did not ask for its rights
+NOT_ASKED = -(2**31)  # value in responses to clients that did not ask for authorized operations
 
 
 def divided(items: Iterable[T], may: Callable[[T], bool]) -> tuple[list[T], list[T]]:
-    """What is allowed, and the rest."""
+    """Split items into those that are allowed, and the others."""
     allowed: list[T] = []
     refused: list[T] = []
     for item in items:

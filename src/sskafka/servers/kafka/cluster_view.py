@@ -1,4 +1,4 @@
-"""The cluster as this broker's clients are told of it: brokers with the address for the client's own listener."""
+"""The cluster as clients of one listener see it: brokers have the addresses that they advertise for that listener."""
 
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
@@ -37,7 +37,7 @@ class ClusterView:
                 yield BrokerAddress(broker.id, endpoint.host, endpoint.port, broker.rack, broker.fenced)
 
     def endpoints(self, broker_ids: Collection[int], listener_name: str) -> list[NodeEndpoint]:
-        """As answers name them that send a client to another broker."""
+        """Return the endpoints of leaders, for responses that redirect a client to another broker."""
         return [
             NodeEndpoint(broker.broker_id, broker.host, broker.port, broker.rack)
             for broker in self.brokers(listener_name)
@@ -49,7 +49,7 @@ class ClusterView:
         return broker is not None and broker.endpoint(listener_name) is not None
 
     def offline_replicas(self, partition: PartitionImage, listener_name: str) -> list[int]:
-        """Replicas on brokers that are fenced, gone, or without that listener."""
+        """Return the replicas on brokers that are fenced, unregistered or without that listener."""
         return [replica for replica in partition.replicas if not self._is_live(replica, listener_name)]
 
     def _is_live(self, broker_id: int, listener_name: str) -> bool:

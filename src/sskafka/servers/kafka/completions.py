@@ -1,9 +1,9 @@
-"""Handlers of coordinator APIs: completed at once, when a decision is committed, or when a whole group is ready.
+"""Handlers of coordinator APIs, which may complete later: when a decision is committed, or when a group has rebalanced.
 
     message -> handle(message, request, completion) -> completion.answer(response) | completion.refuse(code)
 
-An answer that comes before the handler returns costs no more than any other; a later one finds its place through the
-parked request's slot.
+A response that is ready before the handler returns is sent like that of any other handler. A later response goes
+through the response slot of the parked request.
 """
 
 from collections.abc import Callable, Hashable
@@ -22,7 +22,7 @@ MessageT = TypeVar("MessageT", bound=Message)
 
 
 class RequestCompletion:
-    """One request of a client, answered once."""
+    """The completion of a client's request; it is called once."""
 
     __slots__ = ("_adapt", "_key", "_refusal", "_request", "_response", "_slot")
 
@@ -46,7 +46,7 @@ class RequestCompletion:
             self._adapt(response, request.version)
         try:
             frame = response_frame(self._key, request.version, request.correlation_id, response)
-        except Exception as error:  # the boundary of a request: it ends its own connection, not who answers it
+        except Exception as error:  # an error closes the connection of this request and must not reach the coordinator
             if slot is None:
                 raise
             slot.fail(error)
@@ -63,7 +63,7 @@ class RequestCompletion:
         self.answer(refusal)
 
     def response_or_park(self, abandoned: Callable[[], None] | None = None) -> Response | None:
-        """What the handler returns; `abandoned` is called when the client goes away before it is answered."""
+        """Return the result of the handler. `abandoned` is called if the client disconnects before the response."""
         if self._response is None:
             self._slot = self._request.park()
             self._slot.on_abandoned = abandoned
@@ -92,14 +92,14 @@ def completing_api(
 
 
 class Gathering:
-    """One answer made of several: those of `part(key)` are collected, `done` is called with all of them.
+    """Collects the results of several completions, `part(key)` each, and calls `done` with all of them.
 
-    A part that is refused answers with its error code."""
+    The result of a part that is refused is its error code."""
 
     def __init__(self, done: Callable[[dict[Hashable, Any]], None]) -> None:
         self._done = done
         self._answers: dict[Hashable, Any] = {}
-        self._open = 1  # held by whoever hands out the parts
+        self._open = 1  # one for the caller that still creates parts
 
     def part(self, key: Hashable) -> Completion:
         self._open += 1
@@ -110,7 +110,7 @@ class Gathering:
         self.close()
 
     def close(self) -> None:
-        """No further parts are handed out."""
+        """Declare that there are no further parts."""
         self._open -= 1
         if self._open == 0:
             self._done(self._answers)

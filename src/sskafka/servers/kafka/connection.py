@@ -2,16 +2,16 @@
 
     socket -> shared receive buffer -> frames -> ServedApi.handle -> responses -> one write
                     |                                 |
-          large frame: a buffer of its own     parked: a slot keeps its place
+          large frame: a buffer of its own     parked: a slot keeps its position
 
 Rules
-- Every complete frame in the buffer is handled before anything is written, then all answers leave in one write. A
+- Every complete frame in the buffer is handled before anything is written; then all responses leave in one write. A
   connection that has more to do than fits into a slice of time waits for its next turn (fair_turns.py).
 - The receive buffer is shared by all connections of the loop: only the unfinished tail of a frame is kept per
   connection, and a handler must not hold on to its frame.
-- A slow reader stops being read from: responses pile up neither in memory (file slices are read when the socket
-  takes them) nor in number. What had come in by then waits as bytes.
-- A malformed frame ends its connection and nothing else.
+- The broker stops reading from a client that does not read its responses. So responses accumulate neither in memory
+  (file slices are read when the socket has room) nor in number. Bytes that have arrived by then wait unparsed.
+- A malformed frame closes its connection and affects nothing else.
 """
 
 import asyncio
@@ -42,10 +42,10 @@ log = logging.getLogger(__name__)
 
 LARGE_FRAME_BYTES = 64 * 1024
 LARGE_FRAME_BEGINNING_BYTES = 16 * 1024
-"""What must have arrived of a large frame before it gets a buffer of its own."""
+"""The part of a large frame that must have arrived before the frame gets a buffer of its own."""
 WRITE_BUFFER_HIGH_BYTES = 2 * 1024 * 1024
 
-_GONE = memoryview(b"")  # stands in for the frame of a parked request, whose buffer others use by then
+_GONE = memoryview(b"")  # replaces the frame of a parked request, whose buffer is reused
 _parse_size = SIZE.unpack_from
 _parse_start = REQUEST_START.unpack_from
 
@@ -67,11 +67,11 @@ class Connection(Outgoing):
     def __init__(self, listener: "Listener") -> None:
         super().__init__(listener)
         self._tail = b""
-        self._backlog = b""  # what had come in when reading was paused
+        self._backlog = b""  # bytes that had arrived when reading was paused
         self._is_in_queue = False
         self._large: LargeRequest | None = None
         self._api: ServedApi | None = None
-        self._slots: deque[ResponseSlot | Response] = deque()  # parked requests, and answers behind them
+        self._slots: deque[ResponseSlot | Response] = deque()  # parked requests, and the responses after them
         self._reading_paused = False
         self._awaiting_memory = False
         self.principal = ANONYMOUS
@@ -83,23 +83,23 @@ class Connection(Outgoing):
 
     @property
     def has_part_of_a_request(self) -> bool:
-        """Whether the rest of a request, too short for a buffer of its own so far, is awaited."""
+        """Return whether the rest of a request is missing, of which too little has arrived for a buffer of its own."""
         return bool(self._tail)
 
     @property
     def is_owed_answers(self) -> bool:
-        """Answers that are ready and that nobody takes do not count."""
+        """Return whether requests are being handled. Responses that the client does not read do not count."""
         return bool(self._slots)
 
     @property
     def is_silent(self) -> bool:
-        """Whether it has sent no request so far."""
+        """Return whether the client has not sent a request yet."""
         return self._api is None
 
     # -- the transport's calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's are none by birth
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's do not inherit from asyncio.Transport
         peer = transport.get_extra_info("peername")
         self.peer = f"{peer[0]}:{peer[1]}" if peer else "local"
         self._transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH_BYTES)
@@ -147,7 +147,7 @@ class Connection(Outgoing):
     # -- requests in
 
     def _handle(self, view: memoryview, end: int) -> None:
-        """What goes wrong with what came in ends this connection and nothing else."""
+        """Handle received bytes. An error closes this connection and affects nothing else."""
         try:
             if self._large is None:
                 self._handle_frames(view, end)
@@ -193,13 +193,13 @@ class Connection(Outgoing):
         self._tail, self._backlog = (b"", rest) if self._reading_paused else (rest, b"")
 
     def wait_for_turn(self) -> None:
-        """Handle the backlog in a later turn of the loop."""
+        """Handle the backlog in a later turn of the event loop."""
         if not self._is_in_queue:
             self._is_in_queue = True
             self._listener.turns.put(self)
 
     def take_turn(self) -> None:
-        """Go on with what had come in when reading was paused; the transport is told to read when that is done."""
+        """Continue with bytes that had arrived when reading was paused, then resume reading."""
         self._is_in_queue = False
         if self._reading_paused and self._may_read():
             self._reading_paused = False
@@ -267,7 +267,7 @@ class Connection(Outgoing):
             return now_ns
         counters.observe(now_ns - received_ns)
         if isinstance(response, bytes) and not self._slots:
-            self._out.append(response)  # as `_answer` does, for what is answered most
+            self._out.append(response)  # the same as `_answer`, inlined for the most frequent case
             self._unwritten_bytes += len(response)
         else:
             self._answer(response)
@@ -311,7 +311,7 @@ class Connection(Outgoing):
         return slot
 
     def settle(self) -> None:
-        """Move the answers that are ready, up to the first that is not, to the output."""
+        """Move responses to the output, up to the first that is not ready."""
         slots = self._slots
         while slots:
             head = slots[0]
@@ -336,7 +336,7 @@ class Connection(Outgoing):
     # -- back-pressure and ends
 
     def hold(self) -> None:
-        """Read nothing until `release`: too many connections came at once."""
+        """Read nothing until `release`: too many connections were opened at once."""
         self._pause_reading()
 
     def release(self) -> None:
@@ -352,7 +352,7 @@ class Connection(Outgoing):
         if not self._reading_paused or not self._may_read() or self._transport is None:
             return
         if self._backlog:
-            self.wait_for_turn()  # not now: whoever settled an answer is in the middle of something
+            self.wait_for_turn()  # not now: the caller that completed the response is still running
         else:
             self._reading_paused = False
             self._transport.resume_reading()

@@ -1,8 +1,8 @@
-"""How many connections a node takes: in all, of one listener, from one address, and how many new ones in a second.
+"""Limits on connections: in total, for each listener, for each client address, and on new connections per second.
 
-The listeners of one event loop share a `ConnectionQuotas`. Its limits may change while the node runs. A connection too
-many is refused; one that comes too soon after the others is admitted and waits before it is read from, as it would wait
-to be accepted by Apache Kafka.
+The listeners of one event loop share a `ConnectionQuotas`. Its limits may change while the node runs. A connection
+above a limit is refused. A connection above the rate is accepted, but not read from until it is due; Apache Kafka
+delays its acceptance instead.
 """
 
 import logging
@@ -32,7 +32,7 @@ class ConnectionQuotas:
         self.apply(settings)
 
     def apply(self, settings: Settings) -> None:
-        """Take over limits that were changed at run time; connections that are open stay open."""
+        """Apply limits that were changed at run time. Open connections stay open."""
         self._settings = settings
         self._connections_max = settings["max.connections"]
         self._per_address_max = settings["max.connections.per.ip"]
@@ -40,7 +40,7 @@ class ConnectionQuotas:
         self._limits: dict[str, ListenerLimits] = {}
 
     def refusal(self, listener: str, address: str) -> str | None:
-        """Why a connection is refused; None when it may be admitted."""
+        """Return why a connection is refused, or None if it is admitted."""
         if self._count >= self._connections_max:
             return f"max.connections of {self._connections_max} is reached"
         limit = self._limits_of(listener).connections_max
@@ -52,7 +52,7 @@ class ConnectionQuotas:
         return None
 
     def admit(self, listener: str, address: str, now_s: float) -> float:
-        """Count a connection; gives the seconds that it has to wait before it is read from."""
+        """Count a connection. Return the seconds to wait before reading from it."""
         self._count += 1
         self._by_listener[listener] += 1
         self._by_address[address] += 1
@@ -81,14 +81,14 @@ class ConnectionQuotas:
 
 
 class CreationRate:
-    """Spreads connections over time: those of one second may come at once, the others wait for their turn."""
+    """Limits the rate of connections: a burst of one second's connections is served at once, further ones wait."""
 
     def __init__(self) -> None:
         self._tokens = 0.0
         self._filled_s: float | None = None
 
     def wait_s(self, per_second: int, now_s: float) -> float:
-        """Count a connection; gives the seconds until its turn."""
+        """Count a connection. Return the seconds until it is due."""
         if self._filled_s is None:
             self._tokens = float(per_second)
         else:
@@ -99,7 +99,7 @@ class CreationRate:
 
 
 def resolved_counts(text: str) -> Mapping[str, int]:
-    """Limits of single addresses; those of host names hold for every address of the host."""
+    """Return the limits by address. A limit for a host name applies to each address of the host."""
     counts: dict[str, int] = {}
     for host, count in parse_connection_counts(text).items():
         try:

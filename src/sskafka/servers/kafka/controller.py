@@ -1,4 +1,4 @@
-"""What the servers ask of the control plane."""
+"""The control plane as the Kafka server uses it."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
@@ -11,36 +11,36 @@ from sskafka.wire.schema import Message
 Response = TypeVar("Response")
 
 ANSWER_TIMEOUT_MS = 30_000
-"""For requests that bring no time limit of their own."""
+"""Time limit of requests that do not have one."""
 
 
 class Controller(Protocol):
-    """The active controller, wherever it is."""
+    """The active controller, on this or another node."""
 
     @property
     def image(self) -> ClusterImage: ...
 
     async def ask(self, request: Message, timeout_ms: int) -> Any:
-        """The answer, once what was decided is committed; KafkaError when there was none in time."""
+        """Return the response once the decision is committed. Raise KafkaError if there is none in time."""
         ...
 
 
 class QuorumNode(Protocol):
-    """This node's own part in the quorum, as other nodes ask it."""
+    """This node as a member of the quorum, as other nodes see it."""
 
     async def decide(self, request: Message) -> Any:
-        """The answer of this node as the active controller; KafkaError NOT_CONTROLLER when it is not."""
+        """Respond as the active controller. Raise KafkaError with NOT_CONTROLLER if this node is not active."""
         ...
 
     async def answer(self, request: Any) -> Message:
-        """To Vote, BeginQuorumEpoch, EndQuorumEpoch, FetchSnapshot and Fetch of the metadata log."""
+        """Respond to Vote, BeginQuorumEpoch, EndQuorumEpoch, FetchSnapshot, and Fetch of the metadata log."""
         ...
 
 
 async def ask(
     controller: Controller, request: Message, refused: Callable[[ErrorCode, str | None], Response]
 ) -> Response:
-    """The controller's answer; where it gives none, say because none is elected, what `refused` makes of that."""
+    """Return the response of the controller, or `refused(error)` if there is none, for example without a leader."""
     timeout_ms: int = getattr(request, "timeout_ms", 0)
     try:
         response: Response = await controller.ask(request, timeout_ms if timeout_ms > 0 else ANSWER_TIMEOUT_MS)

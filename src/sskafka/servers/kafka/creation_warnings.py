@@ -1,15 +1,15 @@
-"""Warnings about topics that cannot be created, which clients ask for again and again."""
+"""Warnings about topics that cannot be created. Clients request such topics again and again."""
 
 import logging
 
 log = logging.getLogger(__name__)
 
 TOPICS_MAX = 1000
-"""Remembered at once; names come from clients."""
+"""Bound on remembered names, because clients choose the names."""
 
 
 class CreationWarnings:
-    """Warns once of each reason why a topic cannot be created; repetitions are logged as DEBUG."""
+    """Logs a warning for each topic and reason once; repetitions are logged at DEBUG."""
 
     def __init__(self) -> None:
         self._reasons: dict[str, str | None] = {}

@@ -1,4 +1,4 @@
-"""The one table from the errors of the layers below to Kafka's error codes."""
+"""The table that maps errors of the layers below to Kafka's error codes."""
 
 import logging
 
@@ -31,16 +31,16 @@ _CODES: dict[type[Exception], ErrorCode] = {
 
 
 WRONG_BROKER = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
-"""Codes that tell a client to ask another broker; answers that have room for it name that one."""
+"""Codes that send a client to another broker. Responses of newer versions name that broker."""
 
 
 def error_code_of(error: Exception) -> tuple[ErrorCode, str | None]:
-    """The code for the client and a message for its user; an error nobody planned for is logged with its trace."""
+    """Return the error code and a message for people. An unexpected error is logged with its traceback."""
     if isinstance(error, KafkaError):
         return error.code, error.message or None
     for kind in type(error).__mro__:
         code = _CODES.get(kind)
         if code is not None:
             return code, str(error)
-    log.error("a request failed in a way nobody planned for", exc_info=error)
+    log.error("unexpected error in a request", exc_info=error)
     return ErrorCode.UNKNOWN_SERVER_ERROR, f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""Frames of the Kafka protocol: how a response message becomes the bytes to send, size first."""
+"""Frames of the Kafka protocol: response messages as bytes, with the size prefix."""
 
 from struct import Struct
 
@@ -20,7 +20,7 @@ def response_frame(key: int, version: int, correlation_id: int, message: Message
 
 
 def error_frame(key: int, version: int, correlation_id: int, code: ErrorCode) -> bytes | None:
-    """An answer that says no more than `code`; None where that version of the answer has no place for it."""
+    """Return a response that has only an error code, or None if that version of the response has no error code."""
     api = API_BY_KEY.get(key)
     if api is None or not api.has_version(version):
         return None

@@ -1,7 +1,7 @@
 """Checks of records that a client writes to an internal topic.
 
-Kafka lets the client id `__admin_client` write there and believes what it writes. Anybody can claim a client id, so
-only records that a coordinator could have written itself are taken.
+Kafka lets the client id `__admin_client` write there and does not check the records. Any client can claim that id, so
+SSKafka accepts only records that a coordinator could have written.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def check_internal_records(topic: str, batch: memoryview) -> None:
         raise CorruptBatchError("the batch does not match its checksum")
     for record in decode_records(batch, header):
         if not _is_readable(decode, record):
-            problem = f"record {record.offset} is none that the coordinator of {topic} writes"
+            problem = f"record {record.offset} is not one that the coordinator of {topic} writes"
             raise KafkaError(ErrorCode.INVALID_RECORD, problem)
 
 
@@ -38,5 +38,5 @@ def _is_readable(decode: Callable[[StateRecord], object | None], record: Record)
         return False
     try:
         return decode(StateRecord(record.key, record.value)) is not None
-    except Exception:  # whatever bytes can cause
+    except Exception:  # the bytes of a client can cause any error
         return False

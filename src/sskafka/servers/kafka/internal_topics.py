@@ -1,6 +1,6 @@
-"""The internal topics, for whoever needs one: made when that is first so.
+"""Create internal topics when they are first needed.
 
-Who gets a topic from here finds it in the image, and this broker acts on it.
+A topic that `find_or_create` returns is in the image, and this broker has applied that image.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from sskafka.wire.messages.create_topics import CreateTopicsRequest
 
 
 class InternalTopics:
-    """`when_applied` calls back once this broker acts on the metadata it knows."""
+    """`when_applied` calls back when this broker has applied the metadata that it has received."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class InternalTopics:
         self._warnings = CreationWarnings()
 
     async def find_or_create(self, name: str) -> TopicImage | None:
-        """None when it cannot be made now. One request makes it, the others wait for that."""
+        """Return the topic, or None if it cannot be created now. Concurrent callers share one request."""
         return self._view.image.topics_by_name.get(name) or await self._create(name)
 
     async def partition_of(self, name: str, key: str) -> int | None:
@@ -57,7 +57,7 @@ class InternalTopics:
         wanted = internal_topic(name, self._settings, self._view.image)
         try:
             response = await self._controller.ask(CreateTopicsRequest(topics=[wanted]), ANSWER_TIMEOUT_MS)
-        except Exception as error:  # whoever asked is told to try again
+        except Exception as error:  # the client gets a retriable error
             self._warnings.failed(name, error_code_of(error)[1])
             return
         for topic in response.topics:

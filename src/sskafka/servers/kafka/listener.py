@@ -1,4 +1,4 @@
-"""A listening socket and the connections it accepted, with what they share: buffers, limits, the table of APIs."""
+"""A listening socket and its connections, with what these share: buffers, limits, the table of APIs."""
 
 import asyncio
 import logging
@@ -25,21 +25,21 @@ log = logging.getLogger(__name__)
 RECEIVE_BUFFER_BYTES = 256 * 1024
 REAP_INTERVAL_S = 1.0
 SILENT_TICKS_MAX = 10
-"""Seconds for the first request of a connection while others wait to be accepted."""
+"""Seconds within which a connection must send its first request while others wait to be accepted."""
 
 
 @value
 class ConnectionLimits:
     request_bytes_max: int
     idle_ms_max: int
-    """Negative: connections may be idle for ever."""
+    """Negative: connections may be idle forever."""
     parked_max: int
-    """Answers that may wait on one connection before it is no longer read from."""
+    """Number of waiting responses of one connection above which the connection is not read from."""
     arrival_ms_max: int = 30_000
-    """How long the rest of a request that has begun to arrive may stay out."""
+    """How long the rest of a request may be silent after its first bytes."""
     send_buffer_bytes: int = -1
     receive_buffer_bytes: int = -1
-    """Sizes of the sockets' buffers; -1 leaves them to the operating system."""
+    """Sizes of the socket buffers; -1: the operating system decides."""
 
 
 class Listener:
@@ -78,14 +78,14 @@ class Listener:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def start(self, bound: socket.socket, backlog: int) -> None:
-        """Serve on a socket that is already bound: binding comes first, so that a taken port is known early."""
+        """Serve on a bound socket. Sockets are bound before anything else, so that a taken port is reported early."""
         self._loop = asyncio.get_running_loop()
         self.turns.start(self._loop)
         for option, size in (
             (socket.SO_SNDBUF, self._limits.send_buffer_bytes),
             (socket.SO_RCVBUF, self._limits.receive_buffer_bytes),
         ):
-            if size > 0:  # accepted sockets inherit it
+            if size > 0:  # accepted sockets inherit the option
                 bound.setsockopt(socket.SOL_SOCKET, option, size)
         self._acceptor = Acceptor(
             f"listener {self.name}", bound, lambda: Connection(self), self._descriptors, self.acceptor_counters
@@ -133,7 +133,7 @@ class Listener:
         self._quotas.forget(self.name, address)
 
     def flush_soon(self, connection: Connection) -> None:
-        """Answers that become ready in one turn of the loop leave together."""
+        """Send the responses that became ready in one turn of the event loop together."""
         self._to_flush.append(connection)
         if len(self._to_flush) == 1:
             assert self._loop is not None
@@ -145,7 +145,7 @@ class Listener:
             connection.flush()
 
     def read_in_background(self, part: FileSlice, done: Callable[[Buffer | None], None]) -> None:
-        """Read from a disk that would block, beside the loop."""
+        """Read from the disk in a thread, because the read would block the event loop."""
         assert self._loop is not None
         loop = self._loop
 
@@ -160,7 +160,7 @@ class Listener:
         self._executor.submit(read)
 
     def _reap_idle(self) -> None:
-        """A tick a second: connections note the tick they were last active in, which costs them nothing."""
+        """Count one tick per second. Connections store the tick of their last activity, which needs no clock."""
         assert self._loop is not None
         self.tick += 1
         idle_ms_max = self._limits.idle_ms_max
@@ -175,14 +175,14 @@ class Listener:
         self._reaper = self._loop.call_later(REAP_INTERVAL_S, self._reap_idle)
 
     def _close_stalled(self, ticks_max: int) -> None:
-        """Close connections on which a request has begun to arrive and its rest stays out."""
+        """Close connections on which the rest of a request does not arrive."""
         oldest = self.tick - ticks_max
         for connection in [c for c in self._connections if c.last_active_tick < oldest and c.has_part_of_a_request]:
             connection.drop(f"nothing of the rest of a request arrived for {ticks_max} s")
         self.memory.close_stalled(self.tick, ticks_max)
 
     def _close_silent(self) -> None:
-        """Close connections that have never sent a request: others have no room because of them."""
+        """Close connections that have never sent a request, to make room for others."""
         oldest = self.tick - SILENT_TICKS_MAX
         for connection in [c for c in self._connections if c.is_silent and c.last_active_tick < oldest]:
             self.counters.reaped += 1

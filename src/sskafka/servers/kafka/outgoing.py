@@ -1,7 +1,7 @@
-"""The outgoing half of a connection: answers that are ready leave in one write, as fast as the client takes them.
+"""The outgoing half of a connection: all ready responses leave in one write, as fast as the client reads them.
 
-File slices are read when the socket has room for them, so that a slow reader fills no memory. What is not in the page
-cache is read by a thread, and what stands behind it waits.
+File slices are read when the socket has room for them, so a slow client does not fill the memory. A thread reads data
+that is not in the page cache; the responses after it wait.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ class Outgoing(asyncio.BufferedProtocol):
         self._listener = listener
         self._transport: asyncio.Transport | None = None
         self._out: deque[Part] = deque()
-        self._unwritten_bytes = 0  # in memory, put out since the last flush
+        self._unwritten_bytes = 0  # bytes in memory since the last flush
         self._write_paused = False
         self._reading_cold = False
         self.closed = False
@@ -54,7 +54,7 @@ class Outgoing(asyncio.BufferedProtocol):
             self._out.extend(response)
 
     def flush(self) -> None:
-        """Write what is ready until the socket is full; file slices are read here and no earlier."""
+        """Write ready responses until the socket is full. File slices are read here and no earlier."""
         out = self._out
         self._unwritten_bytes = 0
         while out and not self._write_paused and not self._reading_cold and not self.closed:
@@ -80,7 +80,7 @@ class Outgoing(asyncio.BufferedProtocol):
             self._transport.writelines(chunk)
 
     def _read_slice(self, part: FileSlice) -> Buffer | None:
-        """The next bytes of a file slice, at most a chunk; None when they must come from the disk first."""
+        """Return the next bytes of a file slice, at most a chunk, or None if they must be read from the disk first."""
         if part.length > WRITE_CHUNK_BYTES:
             self._out.appendleft(part.part(WRITE_CHUNK_BYTES, part.length))
             part = part.part(0, WRITE_CHUNK_BYTES)
@@ -109,7 +109,7 @@ class Outgoing(asyncio.BufferedProtocol):
         self._listener.read_in_background(part, done)
 
     def refuse(self, reason: str) -> None:
-        """End the connection, but not before the answers to the requests ahead of the bad one have left."""
+        """Close the connection once the responses to the requests before the bad one have been sent."""
         log.info("closing the connection from %s: %s", self.peer, reason)
         self._listener.counters.refused += 1
         self.flush()
@@ -118,13 +118,13 @@ class Outgoing(asyncio.BufferedProtocol):
             self._transport.close()
 
     def drop(self, reason: str) -> None:
-        """End the connection at once, for a fault of the client."""
+        """Close the connection at once because of an error of the client."""
         log.info("closing the connection from %s: %s", self.peer, reason)
         self._listener.counters.refused += 1
         self.close()
 
     def close(self) -> None:
-        """End the connection at once."""
+        """Close the connection at once."""
         self.closed = True
         if self._transport is not None:
             self._transport.abort()

@@ -1,7 +1,7 @@
 """The APIs that listeners of a broker serve before and after it has joined its cluster.
 
-Before, other nodes are served what they ask so that the broker can join. Clients find their connection closed, as they
-would find a port that is not open yet, and connect again.
+Before, a broker serves only the APIs that other nodes need so that it can join. It closes the connections of clients,
+which connect again, as they do while a port is not open yet.
 """
 
 from sskafka.servers.kafka.registry import Registry, ServedApi
@@ -10,7 +10,7 @@ from sskafka.wire.apis import Listeners
 
 
 class ServedApis:
-    """The APIs of a registry as listeners see them."""
+    """The APIs of a registry that listeners serve at the moment."""
 
     def __init__(self) -> None:
         self.by_key: dict[int, ServedApi] = {}

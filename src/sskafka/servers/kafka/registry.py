@@ -4,7 +4,7 @@ A handler has one of two shapes:
 
     (message, request) -> response message    decoded and encoded here; a coroutine function completes later
     (request) -> response frame | None        decodes and encodes itself; None when it parked the request, to complete
-                                              its slot later, or when the client wants no answer
+                                              its slot later, or when the client wants no response
 
 Handlers are constructed at the first request for one of their APIs, so that a broker starts without those that nobody
 uses. From then on `ServedApi.handle` is the handler itself.
@@ -26,7 +26,7 @@ RequestT = TypeVar("RequestT")
 MessageHandler: TypeAlias = Callable[[RequestT, Request], Any]
 """From request message to response message, or to an awaitable of it."""
 HandlerFactories: TypeAlias = Mapping[str, Callable[[], object]]
-"""By the family that rows of the API table name: constructs the object that has the family's handlers."""
+"""By family of handlers, as named in the API table: constructs the object with the handlers of the family."""
 
 
 class ServedApi:
@@ -96,7 +96,7 @@ def _completing(api: Api, handle: MessageHandler[Any], spawn: Spawn) -> Handler:
         slot = request.park()
 
         async def complete() -> None:
-            # The boundary of a request: whatever goes wrong ends its connection, not the broker.
+            # An error in a request closes its connection and must not end the broker.
             try:
                 response = await handle(message, request)
                 slot.complete(response_frame(api.key, request.version, request.correlation_id, response))
@@ -109,5 +109,5 @@ def _completing(api: Api, handle: MessageHandler[Any], spawn: Spawn) -> Handler:
 
 
 def decode_request(cls: type[Any], request: Request) -> Any:
-    """Decode a request; bytes behind it are ignored, as in Kafka: librdkafka's Metadata v13 for all topics has some."""
+    """Decode a request. Ignore trailing bytes, as Kafka does: librdkafka's Metadata v13 for all topics has some."""
     return decode(cls, request.version, request.frame, request.position, allow_trailing=True)

@@ -1,4 +1,4 @@
-"""One request on its way through the broker: where it came from, what it is, and where its answer goes."""
+"""A request as handlers see it: its connection, its header, its body, and its response slot."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
@@ -49,7 +49,7 @@ class Request:
         return self.connection.listener_name
 
     def park(self) -> "ResponseSlot":
-        """Keep this request's place in the order of answers; the handler returns None and completes the slot later."""
+        """Reserve the position of this request's response. The handler returns None and completes the slot later."""
         return self.connection.reserve(self)
 
     def may(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
@@ -57,11 +57,11 @@ class Request:
         return connection.authorizer.allows(connection.principal, operation, resource_type, name)
 
     def rights(self, resource_type: ResourceType, name: str, operations: Iterable[AclOperation]) -> int:
-        """Which of the operations are allowed, as a field of bits numbered by operation."""
+        """Return the allowed operations as a bit field; the bit number is the number of the operation."""
         return sum(1 << operation for operation in operations if self.may(operation, resource_type, name))
 
     def may_on_topic(self, operation: AclOperation, topic: str) -> bool:
-        connection = self.connection  # as `may`, without a second call: every fetch asks for each partition
+        connection = self.connection  # the same as `may`, inlined: every fetch checks each partition
         return connection.authorizer.allows(connection.principal, operation, ResourceType.TOPIC, topic)
 
     def may_on_cluster(self, operation: AclOperation) -> bool:

@@ -1,4 +1,4 @@
-"""The place of a parked request in its connection's order of answers."""
+"""The position of a parked request's response in the order of responses of its connection."""
 
 from collections.abc import Callable
 from time import perf_counter_ns
@@ -20,7 +20,7 @@ class ResponseSlot:
         self._received_ns = received_ns
         self.response: Response | None = None
         self.on_abandoned: Callable[[], None] | None = None
-        """Set by whoever parked the request: called when the client has gone away before the answer."""
+        """Set by the handler that parked the request; called if the client disconnects before the response."""
 
     def complete(self, response: Response) -> None:
         assert self.response is None, "a request is answered once"

@@ -1,4 +1,4 @@
-"""Listening sockets, bound before anything else starts: a taken port is found out while nothing is at stake."""
+"""Listening sockets. They are bound before anything else starts, so that a taken port stops the start early."""
 
 import errno
 import socket
@@ -7,7 +7,7 @@ from sskafka.model.listeners import Endpoint
 
 
 class PortTakenError(OSError):
-    """Somebody else listens on the address that a listener is to have."""
+    """Another program listens on the address of a listener."""
 
 
 def bind(listener: Endpoint) -> socket.socket:
@@ -17,7 +17,7 @@ def bind(listener: Endpoint) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         if everywhere:
-            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)  # every interface, IPv4 too
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)  # every interface, IPv4 included
         bound.bind((listener.host, listener.port))
     except OSError as error:
         bound.close()

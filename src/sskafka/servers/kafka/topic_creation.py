@@ -1,7 +1,7 @@
-"""Topics that come into being because a client asked about them (auto.create.topics.enable).
+"""Automatic creation of topics that a client has asked for (auto.create.topics.enable).
 
-As in Kafka the client is not kept waiting: it is told UNKNOWN_TOPIC_OR_PARTITION, a retriable error, while the
-controller creates the topic, and finds the topic when it asks again.
+As in Kafka, the client does not wait. It receives UNKNOWN_TOPIC_OR_PARTITION, a retriable error, while the controller
+creates the topic, and finds the topic when it retries.
 """
 
 from collections.abc import Iterable
@@ -30,14 +30,14 @@ class TopicCreation:
         return self._settings["auto.create.topics.enable"]
 
     def create_soon(self, names: Iterable[str]) -> None:
-        """Ask the controller for the topics, unless it is being asked already."""
+        """Ask the controller to create the topics, unless a request for them is under way."""
         wanted = [topic for name in names if name not in self._under_way and (topic := self._wanted(name)) is not None]
         if wanted:
             self._under_way |= {topic.name for topic in wanted}
             self._spawn(self._create(wanted))
 
     def _wanted(self, name: str) -> CreatableTopic | None:
-        """The topic with this broker's default numbers; None for an internal topic that nobody here keeps."""
+        """Return the topic with this broker's defaults, or None for an internal topic that SSKafka does not use."""
         if name in {CONSUMER_OFFSETS, TRANSACTION_STATE}:
             return internal_topic(name, self._settings, self._controller.image)
         if name in INTERNAL_TOPICS:
@@ -49,7 +49,7 @@ class TopicCreation:
         names = [topic.name for topic in wanted]
         try:
             response = await self._controller.ask(CreateTopicsRequest(topics=wanted), ANSWER_TIMEOUT_MS)
-        except Exception as error:  # the client asks again
+        except Exception as error:  # the client retries
             for name in names:
                 self._warnings.failed(name, error_code_of(error)[1])
         else:

@@ -1,4 +1,4 @@
-"""What the APIs do, one file a family. Most handlers are given decoded messages; `produce` and `fetch` read bytes.
+"""The handlers of the APIs, one file for each family. Most receive decoded messages; `produce` and `fetch` read bytes.
 
-Produce: `produce`, and `transactional_produce` where a transaction begins. Fetch is a folder of its own, `fetch`.
+Produce is in `produce` and, for requests that start a transaction, in `transactional_produce`. Fetch is in `fetch`.
 """

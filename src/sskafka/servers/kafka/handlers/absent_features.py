@@ -1,12 +1,12 @@
-"""APIs of features that this software does not have, answered as Apache Kafka answers while a feature is switched off.
+"""APIs of features that SSKafka does not have. They respond as Apache Kafka does while the feature is disabled.
 
     no authorizer       ACLs are refused with SECURITY_DISABLED
     no SASL             the handshake is refused with ILLEGAL_SASL_STATE; delegation tokens need an authenticated client
-    share.version 0     share groups are refused with UNSUPPORTED_VERSION; nobody coordinates their state
+    share.version 0     share groups are refused with UNSUPPORTED_VERSION; no broker coordinates their state
     streams.version 0   streams groups are refused with UNSUPPORTED_VERSION
-    no metrics plugin   clients are asked for no telemetry
+    no metrics plugin   clients are not asked for telemetry
 
-Clients look at the list in ApiVersions to guess the broker's release, so the APIs are there even though they refuse.
+ApiVersions lists these APIs nevertheless, because clients infer the release of a broker from that list.
 """
 
 import os
@@ -63,7 +63,7 @@ expire_delegation_token = _refusal(ApiKey.EXPIRE_DELEGATION_TOKEN, _NOT_ALLOWED,
 describe_delegation_token = _refusal(ApiKey.DESCRIBE_DELEGATION_TOKEN, _NOT_ALLOWED)
 
 UNKNOWN_CODE = 0
-"""Of resource types, pattern types, operations and permission types. Kafka ends the connection that sends it."""
+"""The code UNKNOWN of resource, pattern, operation and permission types. Kafka closes the connection that sends it."""
 
 
 def _refuse_unknown(*codes: int) -> None:
@@ -94,7 +94,7 @@ def delete_acls(message: DeleteAclsRequest, request: Request) -> DeleteAclsRespo
 
 
 def create_delegation_token(message: CreateDelegationTokenRequest, request: Request) -> CreateDelegationTokenResponse:
-    """Refused as on every connection without authentication."""
+    """Refuse the request, as on every connection without authentication."""
     kind, _, name = request.connection.principal.partition(":")
     has_owner = bool(message.owner_principal_name)
     return CreateDelegationTokenResponse(
@@ -155,7 +155,7 @@ def _share_state_refusal(key: ApiKey) -> Callable[[Any, Request], Any]:
 
 
 def _element_class(cls: type[Any], array: str) -> Any:
-    """The class of the elements of an array field, which has another name in every message."""
+    """Return the class of the elements of an array field. The class has a different name in each message."""
     (element,) = (field.element for field in layout_of(cls, 0).plain if field.name == array)
     return element
 
@@ -187,7 +187,7 @@ read_share_group_state_summary = _share_state_refusal(ApiKey.READ_SHARE_GROUP_ST
 def get_telemetry_subscriptions(
     message: GetTelemetrySubscriptionsRequest, request: Request
 ) -> GetTelemetrySubscriptionsResponse:
-    """No metric is subscribed to, so the client has nothing to push."""
+    """Return no subscription, so that the client pushes no metrics."""
     client = message.client_instance_id if message.client_instance_id != ZERO_UUID else os.urandom(16)
     return GetTelemetrySubscriptionsResponse(
         client_instance_id=client,

@@ -1,4 +1,4 @@
-"""What administrators ask of the whole cluster: elections, moves of replicas, brokers that are gone, the quorum."""
+"""Administration of the cluster: ElectLeaders, reassignments, UnregisterBroker, DescribeQuorum."""
 
 from typing import Any
 

@@ -1,8 +1,8 @@
-"""ApiVersions: the registry as clients see it, and the features that the cluster has agreed on.
+"""ApiVersions: the APIs that this listener serves, and the finalized features of the cluster.
 
-An unknown version of this API is answered in the form of version 0, which every client can read, with the error and
-the versions of this API: so a newer client learns which version to ask with. Other software is not told of the APIs
-that the nodes of a cluster ask each other, nor of APIs and versions that Kafka does not list (`Api` in wire/apis.py).
+A request with an unknown version of ApiVersions gets a response of version 0, which every client can read. That
+response has the error UNSUPPORTED_VERSION and the supported versions, so a newer client knows which one to use. Only
+nodes of SSKafka are told of APIs between nodes, and of APIs and versions that Kafka does not list (wire/apis.py).
 """
 
 from re import compile as regex
@@ -24,17 +24,17 @@ from sskafka.wire.messages.api_versions import (
 )
 
 OLDEST_FORM = 0
-FEATURES_MIN_0_FROM = 4  # older clients choke on a supported feature whose lowest level is 0
+FEATURES_MIN_0_FROM = 4  # older clients cannot parse a supported feature whose lowest level is 0
 
 
 OWN_SOFTWARE = "sskafka"
-SOFTWARE_FROM = 3  # from this version on clients say which software they are
+SOFTWARE_FROM = 3  # from this version on, clients name their software
 _SOFTWARE = regex(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 class ApiVersionsHandler:
     def __init__(self, registry: Registry, view: ClusterView, listed_on: Listeners) -> None:
-        """`listed_on`: the kind of listeners whose APIs are listed to all clients."""
+        """`listed_on`: clients are told of the APIs that listeners of this kind serve."""
         self._registry = registry
         self._listed_on = listed_on
         self._view = view
@@ -77,7 +77,7 @@ def _listed(api: Api, max_version: int) -> ApiVersion:
 
 
 def _is_valid(message: ApiVersionsRequest, version: int) -> bool:
-    """Whether the client names its software as Kafka requires: letters, digits, and inside also dots and hyphens."""
+    """Return whether a software name or version is valid: letters and digits, with dots and hyphens between them."""
     if version < SOFTWARE_FROM:
         return True
     named = (message.client_software_name, message.client_software_version)

@@ -1,4 +1,4 @@
-"""BrokerIdentity: tells voters of the quorum which incarnation of this broker they are connected to."""
+"""BrokerIdentity: tell voters of the quorum which incarnation of this broker they are connected to."""
 
 from sskafka.model.ids import Uuid
 from sskafka.servers.kafka.request import Request

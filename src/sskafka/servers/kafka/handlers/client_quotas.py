@@ -1,4 +1,4 @@
-"""AlterClientQuotas and DescribeClientQuotas. Quotas are kept in the metadata log; they are not enforced yet."""
+"""AlterClientQuotas and DescribeClientQuotas. Quotas are stored in the metadata log but not enforced."""
 
 import logging
 

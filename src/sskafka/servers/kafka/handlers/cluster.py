@@ -17,7 +17,7 @@ BROKERS, CONTROLLERS = 1, 2
 
 
 class ClusterHandler:
-    """`controllers` makes it answer for these instead of the brokers."""
+    """`controllers`: describe these nodes instead of the brokers."""
 
     def __init__(
         self, view: ClusterView, controllers: Callable[[], Iterable[DescribeClusterBroker]] | None = None

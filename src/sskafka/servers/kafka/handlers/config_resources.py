@@ -1,4 +1,4 @@
-"""ListConfigResources: the names of what DescribeConfigs can be asked about."""
+"""ListConfigResources: the names of the resources that DescribeConfigs describes."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ from sskafka.wire.messages.list_config_resources import (
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 ALL_TYPES = (TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP)
-TYPES_FROM = 1  # version 0 lists client metrics alone
+TYPES_FROM = 1  # version 0 lists client metrics only
 
 
 class ConfigResourcesHandler:
@@ -31,7 +31,7 @@ class ConfigResourcesHandler:
 
 
 def _names(image: ClusterImage, kind: int) -> Iterable[str]:
-    """Topics and brokers always have settings; other resources are named when they have some of their own."""
+    """Return all topics and brokers, and other resources that have overrides."""
     if kind == TOPIC:
         return image.topics_by_name
     if kind in {BROKER, BROKER_LOGGER}:

@@ -1,7 +1,8 @@
-"""Settings of topics, groups, nodes, loggers, client metrics: shown with their sources, changed by the controller.
+"""DescribeConfigs, AlterConfigs and IncrementalAlterConfigs of topics, groups, brokers, loggers and client metrics.
 
-What a node can judge alone is judged here, before the controller is asked: whether it is the node that is meant, and
-whether its own settings allow the new ones. The levels of loggers never leave the node.
+The controller changes settings. Before it is asked, this node checks what only this node can check: whether the request
+is addressed to this node, and whether its static settings allow the new ones. Levels of loggers are changed here and
+are not stored anywhere.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -53,22 +54,22 @@ LISTED_TYPES = (RESOURCE_TOPIC, RESOURCE_BROKER, RESOURCE_BROKER_LOGGER, RESOURC
 Resource = full.AlterConfigsResource | incremental.AlterConfigsResource
 R = TypeVar("R", full.AlterConfigsResource, incremental.AlterConfigsResource)
 Refusals = dict[int, KafkaError | None]
-"""By the resource's place in the request; None for what is done already."""
+"""By position of the resource in the request: its error, or None if this node has changed it already."""
 
 
 class ListenerPorts(Protocol):
-    """The ports of this broker's listeners, while the controller is asked for others."""
+    """Reserves the ports of new listeners while the controller decides about them."""
 
     def reserve(self, listeners: Iterable[Endpoint]) -> list[Endpoint]:
-        """Bind the ports of new listeners; raises OSError where one cannot be had."""
+        """Bind the ports of new listeners. Raise OSError if one cannot be bound."""
         ...
 
     def release(self, reserved: Iterable[Endpoint]) -> None:
-        """Give back what no listener has come to use."""
+        """Close reserved sockets that no listener uses."""
         ...
 
     async def settled(self) -> None:
-        """Return when the listeners are as the metadata wants them."""
+        """Return when the listeners match the metadata."""
         ...
 
 
@@ -82,7 +83,7 @@ class ConfigHandlers:
         *,
         for_all_nodes: bool = False,
     ) -> None:
-        """`for_all_nodes`: requests come straight to a controller, which changes the settings of any node."""
+        """`for_all_nodes`: this node is a controller, which changes the settings of any node."""
         self._listeners = listeners
         self._node_id = node_id
         self._controller = controller
@@ -230,7 +231,7 @@ class ConfigHandlers:
 
     @asynccontextmanager
     async def _reserved(self, reserved: list[Endpoint]) -> AsyncIterator[None]:
-        """Ports that are bound for listeners while the controller is asked whether these may be opened."""
+        """Ports that are bound for new listeners while the controller decides whether they may be opened."""
         try:
             yield
             if self._listeners is not None:
@@ -250,9 +251,9 @@ class ConfigHandlers:
     def _check_broker(
         self, resource: Resource, changed: dict[str, str], removed: dict[str, str], reserved: list[Endpoint]
     ) -> None:
-        """Whether this node can have the settings that a request wants for it, or for all brokers.
+        """Check whether this node can apply the settings that are meant for it, or for all brokers.
 
-        Ports of new listeners are bound and added to `reserved`."""
+        Bind the ports of new listeners and add them to `reserved`."""
         if resource.resource_type != RESOURCE_BROKER or self._for_all_nodes:
             return
         name = resource.resource_name
@@ -275,7 +276,7 @@ class ConfigHandlers:
 
 
 def _description_refused(message: DescribeConfigsRequest, unknown: DescribeConfigsResource) -> DescribeConfigsResponse:
-    """Refuse every resource because one has a type that has no settings, as Apache Kafka does."""
+    """Refuse all resources if one has a type without settings, as Apache Kafka does."""
     text = f"Unexpected resource type {unknown.resource_type} for resource {unknown.resource_name}"
     return DescribeConfigsResponse(
         results=[
@@ -286,7 +287,7 @@ def _description_refused(message: DescribeConfigsRequest, unknown: DescribeConfi
 
 
 def _changes(resource: incremental.AlterConfigsResource) -> tuple[dict[str, str], dict[str, str]]:
-    """What is set and what is deleted; lists that are added to are judged by the controller, which knows them."""
+    """Return settings that are set and names that are deleted. Only the controller can check appends to lists."""
     changed, removed = {}, {}
     for config in resource.configs:
         if config.config_operation == AlterConfigOp.SET and config.value is not None:
@@ -297,7 +298,7 @@ def _changes(resource: incremental.AlterConfigsResource) -> tuple[dict[str, str]
 
 
 def _judged(resources: list[R], request: Request, judge: Callable[[R], bool]) -> tuple[Refusals, list[R]]:
-    """What need not go to the controller, and what does."""
+    """Return the resources that this node answers for by itself, and those to send to the controller."""
     refusals: Refusals = {}
     for position, resource in enumerate(resources):
         try:
@@ -313,7 +314,7 @@ def _judged(resources: list[R], request: Request, judge: Callable[[R], bool]) ->
 def _in_order(
     resources: Iterable[Resource], refusals: Refusals, responses: list[Any], outcome: Callable[..., Any]
 ) -> list[Any]:
-    """One answer to each resource, in the order of the request."""
+    """Return one response for each resource, in the order of the request."""
     asked = iter(responses)
     answers = []
     for position, resource in enumerate(resources):

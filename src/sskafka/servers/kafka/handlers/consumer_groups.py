@@ -1,4 +1,4 @@
-"""Consumer groups (KIP-848): ConsumerGroupHeartbeat, and their description."""
+"""Consumer groups (KIP-848): ConsumerGroupHeartbeat and ConsumerGroupDescribe."""
 
 from sskafka.coordination.group_coordinator import GroupCoordinator
 from sskafka.groups.assignors import Partitions
@@ -36,7 +36,7 @@ SERVED_FROM = 1
 
 class ConsumerGroupHandlers:
     def __init__(self, groups: GroupCoordinator, view: ClusterView, is_configured: bool) -> None:
-        """`is_configured`: whether group.coordinator.rebalance.protocols has the protocol of these groups."""
+        """`is_configured`: whether group.coordinator.rebalance.protocols contains `consumer`."""
         self._groups = groups
         self._view = view
         self._is_configured = is_configured

@@ -1,6 +1,6 @@
-"""What brokers ask of the active controller: on their own account, or for a client whose request they pass on.
+"""Requests that brokers send to the active controller, their own and those that they forward for clients (Envelope).
 
-A node that is not the active controller says NOT_CONTROLLER; whoever asked looks for the one that is.
+A node that is not the active controller responds NOT_CONTROLLER, and the sender looks for the active one.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ class ControllerHandlers:
         try:
             letter = open_envelope(message)
             if not API_BY_KEY[letter.key].forwarded:
-                raise KafkaError(ErrorCode.INVALID_REQUEST, f"API {letter.key} is not passed on")
+                raise KafkaError(ErrorCode.INVALID_REQUEST, f"API {letter.key} is not forwarded")
             return answer_envelope(letter, await self._member.decide(letter.request))
         except Exception as error:
             code, _ = error_code_of(error)

@@ -1,7 +1,7 @@
-"""DeleteRecords: logs begin later from now on, on every replica.
+"""DeleteRecords: raise the log start offset of partitions on every replica.
 
-Answered when the new starts are on this broker's disk and every live follower's log begins no earlier, or when the
-client's time is over: what is said to be deleted does not come back with another leader.
+The response is sent when the new log start offset is on this broker's disk and all live followers have applied it, or
+when the request times out. Deleted records must not reappear when another replica becomes the leader.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ TO_HIGH_WATERMARK = -1
 
 
 class _Deletion:
-    """What became of one partition's part of the request."""
+    """The result for one partition."""
 
     def __init__(self, index: int, error: ErrorCode, partition: Partition | None = None, offset: int = NOTHING) -> None:
         self.index = index
@@ -42,7 +42,7 @@ class _Deletion:
         return self.partition is not None and self.partition.low_watermark >= self.offset
 
     def result(self, kept: ErrorCode) -> DeleteRecordsPartitionResult:
-        """`kept` says whether this broker's own part is on the disk."""
+        """`kept`: whether the new log start offset is on this broker's disk."""
         error = self.error or (kept if self.partition is not None else ErrorCode.NONE)
         if error or self.partition is None:
             return DeleteRecordsPartitionResult(self.index, NOTHING, error)
@@ -67,7 +67,7 @@ class DeleteRecordsHandler:
         )
 
     def _delete(self, request: Request, topic: str, asked: DeleteRecordsPartition) -> _Deletion:
-        """Each partition succeeds or fails for itself."""
+        """Delete in each partition; one that fails does not affect the others."""
         index = asked.partition_index
         if not request.may_on_topic(AclOperation.DELETE, topic):
             return _Deletion(index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
@@ -88,7 +88,7 @@ class DeleteRecordsHandler:
 
 
 def _delete_before(partition: Partition, asked_offset: int) -> int:
-    """The offset at which the log begins now."""
+    """Return the new log start offset."""
     if "delete" not in partition.config.cleanup_policy:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "records of a compacted topic are deleted by tombstones")
     partition.check_leader_epoch(NOTHING)
@@ -100,7 +100,7 @@ def _delete_before(partition: Partition, asked_offset: int) -> int:
 
 
 async def _followed(deletions: list[_Deletion], timeout_ms: int) -> None:
-    """Wait for the followers, and note where they do not follow in time."""
+    """Wait for the followers. Set REQUEST_TIMED_OUT for partitions whose followers are too slow."""
     waiting = [(one, one.partition) for one in deletions if one.partition is not None and not one.is_followed]
     if not waiting:
         return

@@ -1,6 +1,6 @@
-"""FindCoordinator: the broker that leads the partition in which a group or a transactional id is kept.
+"""FindCoordinator: the broker that leads the partition with the state of a group or a transactional id.
 
-The internal topics come into being here, when somebody first asks for what they keep.
+The first request for a coordinator creates the internal topic.
 """
 
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, partition_of
@@ -16,7 +16,7 @@ GROUP, TRANSACTION = 0, 1
 BATCHED_FROM = 4
 NOBODY = -1
 NO_ERROR = "NONE"
-"""What Apache Kafka writes into the message of an answer without error."""
+"""The error message that Apache Kafka sends with a response without error."""
 
 _TOPICS = {GROUP: CONSUMER_OFFSETS, TRANSACTION: TRANSACTION_STATE}
 _RESOURCES = {GROUP: ResourceType.GROUP, TRANSACTION: ResourceType.TRANSACTIONAL_ID}

@@ -1,6 +1,6 @@
-"""How far groups have read: OffsetCommit, OffsetFetch, OffsetDelete.
+"""Committed offsets of groups: OffsetCommit, OffsetFetch, OffsetDelete.
 
-Newer versions name topics by id. Groups keep names; ids are resolved here and answered as they were asked.
+Newer versions name topics by id. Groups store names, so this module resolves ids and puts them into the responses.
 """
 
 from collections.abc import Iterable, Iterator
@@ -119,7 +119,7 @@ class GroupOffsetHandlers:
     def _fetch_group(
         self, group: OffsetFetchRequestGroup, require_stable: bool, request: Request, completion: Completion
     ) -> None:
-        """What is asked for but may not be had is answered here, the rest by the group."""
+        """Ask the group for the offsets of topics that the client may describe; refuse the other topics."""
         refused: dict[TopicPartition, FetchedOffset] = {}
         partitions: list[TopicPartition] | None = None
         if group.topics is not None:
@@ -144,7 +144,7 @@ class GroupOffsetHandlers:
         self._groups.fetch_offsets(group.group_id, partitions, require_stable, member, _Transformed(completion, merged))
 
     def _fetchable(self, asked: OffsetFetchRequestTopics, request: Request) -> _Topic:
-        """Offsets of topics that are gone may still be asked for by name."""
+        """Return the partitions of the request. A topic that no longer exists may still be named."""
         if request.version >= TOPIC_IDS_FROM:
             topic = self._topic(asked.name, asked.topic_id, request, AclOperation.DESCRIBE)
             return topic if topic.error is ErrorCode.NONE else topic._replace(name=_placeholder(asked.topic_id))
@@ -169,7 +169,7 @@ class GroupOffsetHandlers:
 
 
 class _Transformed:
-    """Hands answers on in the form that the one who asked understands."""
+    """Converts the results of the coordinator to a response of the request's version."""
 
     __slots__ = ("_completion", "_transform")
 
@@ -188,7 +188,7 @@ class _Transformed:
 
 
 class _CommitOutcomes:
-    """Answers an OffsetCommit; what the group refuses as a whole keeps the errors of partitions that do not exist."""
+    """Completes an OffsetCommit. If the group rejects it, partitions that do not exist keep their own error."""
 
     __slots__ = ("_asked", "_completion", "_topics")
 
@@ -310,7 +310,7 @@ def _as_topic(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
 
 
 def _placeholder(topic_id: Uuid) -> str:
-    """Stands for a topic of which only the id is known; no topic can be called so."""
+    """The name used for a topic of which only the id is known. It is not a valid topic name."""
     return f"id:{topic_id.hex()}"
 
 
@@ -347,7 +347,7 @@ def _fetch_refused_by_partition(message: OffsetFetchRequest, error: ErrorCode) -
 def _delete_response(
     message: OffsetDeleteRequest, topics: list[_Topic], outcomes: Iterable[ErrorCode]
 ) -> OffsetDeleteResponse:
-    """Partitions that are not there come first in a topic, as in Apache Kafka's answers."""
+    """Put partitions that do not exist first in each topic, as Apache Kafka does."""
     outcome_of = iter(outcomes)
     response = OffsetDeleteResponse()
     for asked, topic in zip(message.topics, topics, strict=True):

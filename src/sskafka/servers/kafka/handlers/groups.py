@@ -1,4 +1,4 @@
-"""Classic groups: JoinGroup, SyncGroup, Heartbeat, LeaveGroup; and groups as administrators see them."""
+"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup of classic groups; ListGroups, DescribeGroups and DeleteGroups."""
 
 from collections.abc import Iterable
 
@@ -122,7 +122,7 @@ def client_of(request: Request) -> Client:
 
 
 def allowed_on_group(request: Request, operation: AclOperation, group_id: str, completion: Completion) -> bool:
-    """Whether that is allowed; who may not is told so."""
+    """Return whether the client may do `operation` on the group; refuse the request if it may not."""
     if request.may_on_group(operation, group_id):
         return True
     completion.refuse(ErrorCode.GROUP_AUTHORIZATION_FAILED)
@@ -142,7 +142,7 @@ def _described(
 
 
 def _describe(group_id: str, group: Group | None) -> DescribedGroup:
-    """A group that is not there is dead; newer versions are told that this is an error."""
+    """Describe a group that does not exist as Dead; newer versions get an error, too."""
     if isinstance(group, ClassicGroup):
         return _describe_classic(group)
     text = f"Group {group_id} not found." if group is None else f"Group {group_id} is not a classic group."
@@ -195,7 +195,7 @@ def _timeline_refused(_: DescribeGroupTimelineRequest, error: ErrorCode) -> Desc
 
 
 def _join_refused(message: JoinGroupRequest, error: ErrorCode) -> JoinGroupResponse:
-    """Errors of the coordinator, rather than of the group, do not repeat the member id."""
+    """Make the response for an error of the coordinator. Unlike errors of the group, it has no member id."""
     member_id = message.member_id if error is ErrorCode.INVALID_GROUP_ID else ""
     return JoinGroupResponse(error_code=error, member_id=member_id)
 
@@ -210,7 +210,7 @@ def _sync_refused(_: SyncGroupRequest, error: ErrorCode) -> SyncGroupResponse:
 
 
 def _heartbeat_refused(_: HeartbeatRequest, error: ErrorCode) -> HeartbeatResponse:
-    """While the group is loaded nobody can tell whether it goes on: members need not join again for that."""
+    """Answer NONE while the group is being loaded, so that members do not rejoin because of it."""
     if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
         return HeartbeatResponse()
     return HeartbeatResponse(error_code=error)

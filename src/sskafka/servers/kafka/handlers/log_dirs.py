@@ -1,5 +1,5 @@
-"""DescribeLogDirs: where the replicas of this broker lie and how much room is left there.
-AlterReplicaLogDirs: where they should lie instead.
+"""DescribeLogDirs: the log directories of this broker, their replicas and free space.
+AlterReplicaLogDirs: move replicas to another log directory.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 class LogDirsHandler:
     def __init__(self, logs: LogManager, replicas: ReplicaManager, moves: "ReplicaMoves | None") -> None:
-        """`moves`: None where there is but one directory."""
+        """`moves`: None if the broker has a single log directory."""
         self._logs = logs
         self._replicas = replicas
         self._moves = moves
@@ -76,7 +76,7 @@ class LogDirsHandler:
     # -- moves
 
     def alter(self, message: AlterReplicaLogDirsRequest, request: Request) -> AlterReplicaLogDirsResponse:
-        """Answered when the moves have been noted; DescribeLogDirs shows how far they are."""
+        """Start the moves and respond at once; DescribeLogDirs shows their progress."""
         results: dict[str, AlterReplicaLogDirTopicResult] = {}
         for wanted in message.dirs:
             for topic in wanted.topics:
@@ -98,7 +98,7 @@ class LogDirsHandler:
         if not target.is_online or (home is not None and not home.is_online):
             return ErrorCode.KAFKA_STORAGE_ERROR
         if home is None:
-            self._logs.preferred[topic_partition] = target  # a replica that is made later goes there
+            self._logs.preferred[topic_partition] = target  # a replica that is created later will use that directory
             return ErrorCode.REPLICA_NOT_AVAILABLE
         if self._moves is not None:
             self._moves.ask(topic_partition, target)

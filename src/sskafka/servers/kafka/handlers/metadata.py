@@ -1,4 +1,4 @@
-"""Metadata: who is in the cluster and who leads what."""
+"""Metadata: the brokers of the cluster, its topics, and the leaders of their partitions."""
 
 from collections.abc import Iterable
 
@@ -23,7 +23,7 @@ from sskafka.wire.messages.metadata import (
 
 ALL_TOPICS_IF_EMPTY = 0  # in version 0 an empty list means every topic
 LISTENER_NOT_FOUND_FROM = 6
-IDS_FROM = 12  # requests have a place for ids two versions earlier, but brokers did not answer them
+IDS_FROM = 12  # requests have topic ids from version 10 on, but brokers support them from 12 on
 
 
 class MetadataHandler:
@@ -63,7 +63,7 @@ class MetadataHandler:
         ]
 
     def _create_missing(self, topics: list[MetadataRequestTopic], message: MetadataRequest, request: Request) -> None:
-        """Have unknown topics created, where auto.create.topics.enable and the client allow it."""
+        """Create unknown topics if auto.create.topics.enable and the request allow it."""
         if not message.allow_auto_topic_creation or not self._creation.automatic:
             return
         known = self._view.image.topics_by_name
@@ -121,7 +121,7 @@ class MetadataHandler:
         return request.rights_on_topic(name) if message.include_topic_authorized_operations else NOT_ASKED
 
     def _describe_partition(self, index: int, partition: PartitionImage, request: Request) -> MetadataResponsePartition:
-        """A leader that does not have the listener of the client cannot be named to it."""
+        """Return LISTENER_NOT_FOUND if the leader does not have the listener that the client uses."""
         name, error, leader = request.listener_name, ErrorCode.NONE, partition.leader
         if not partition.has_leader:
             error = ErrorCode.LEADER_NOT_AVAILABLE
@@ -145,7 +145,7 @@ def _is_by_id(asked: MetadataRequestTopic) -> bool:
 
 
 def _by_id_or_by_name(asked: list[MetadataRequestTopic]) -> list[MetadataRequestTopic]:
-    """The topics with ids where there are any: Apache Kafka then leaves out those that have only a name."""
+    """Return the topics with an id if there are any: Apache Kafka then ignores topics that have only a name."""
     return [topic for topic in asked if topic.topic_id != ZERO_UUID] or asked
 
 
@@ -155,5 +155,5 @@ def _ids_refused(asked: list[MetadataRequestTopic]) -> MetadataResponse:
 
 
 def _once_each(asked: list[MetadataRequestTopic]) -> Iterable[MetadataRequestTopic]:
-    """A topic that is named twice is described once."""
+    """Describe each topic once, even if the request names it twice."""
     return {(topic.name, topic.topic_id): topic for topic in asked}.values()

@@ -1,4 +1,4 @@
-"""Questions about offsets: by time and by leader epoch."""
+"""ListOffsets (offsets by timestamp) and OffsetForLeaderEpoch."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -53,7 +53,7 @@ class OffsetHandlers:
         if message.isolation_level not in ISOLATION_LEVELS:
             return _refused(message, ErrorCode.INVALID_REQUEST)
         committed = message.isolation_level == READ_COMMITTED
-        may_see_all = message.replica_id >= 0  # a follower fits its log to all that the leader has
+        may_see_all = message.replica_id >= 0  # a follower compares its log with the whole log of the leader
 
         def answer(topic: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
             index = asked.partition_index
@@ -103,7 +103,7 @@ class OffsetHandlers:
         act: Callable[[Partition], R],
         refuse: Callable[[ErrorCode], R],
     ) -> R:
-        """Each partition succeeds or fails for itself."""
+        """Look up each partition; one that fails does not affect the others."""
         request, operation, topic, index = target
         if not request.may_on_topic(operation, topic):
             return refuse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
@@ -143,7 +143,7 @@ def _find_offset(
 
 
 def _epoch_of(partition: Partition, offset: int) -> int:
-    """The epoch of the offset; at the end of a log without records it is that of the leader, who will write there."""
+    """Return the epoch of the offset. At the end of an empty log it is the current leader epoch."""
     epoch = partition.epoch_of(offset)
     leader = partition.leader
     if epoch == NOTHING and leader is not None and offset == partition.log_end_offset:
@@ -152,11 +152,11 @@ def _epoch_of(partition: Partition, offset: int) -> int:
 
 
 def _look_up(partition: Partition, timestamp: int, end_offset: int, version: int) -> tuple[int, int]:
-    """Timestamp and offset; a reader is told of nothing that it could not fetch."""
+    """Return timestamp and offset, never beyond what the client could fetch."""
     if timestamp in {EARLIEST, EARLIEST_LOCAL}:
         return NOTHING, partition.log_start_offset
     if timestamp in {LATEST_TIERED, EARLIEST_PENDING_UPLOAD}:
-        return NOTHING, NOTHING  # nothing is tiered
+        return NOTHING, NOTHING  # there is no tiered storage
     if timestamp == LATEST:
         _check_end_is_known(partition, end_offset, version)
         return NOTHING, end_offset
@@ -168,7 +168,9 @@ def _look_up(partition: Partition, timestamp: int, end_offset: int, version: int
 
 
 def _check_end_is_known(partition: Partition, end_offset: int, version: int) -> None:
-    """A new leader does not know at first what its predecessor had committed: its answer would go back in time."""
+    """Raise OFFSET_NOT_AVAILABLE until the high watermark of a new leader has reached its own epoch.
+
+    Before that, the leader does not know how much its predecessor had committed, and offsets could go back."""
     leader = partition.leader
     sees_all = end_offset == partition.log_end_offset
     if leader is not None and not sees_all and partition.high_watermark < leader.epoch_start_offset:

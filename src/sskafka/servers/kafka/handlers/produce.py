@@ -1,12 +1,12 @@
-"""PRODUCE: batches as bytes into the partitions' logs, and the answer when they are as safe as the client asked.
+"""Produce: append batches, as bytes, to the logs of partitions, and respond when `acks` is satisfied.
 
-    acks=0    no answer; a failure closes the connection, which is all the client will ever notice
-    acks=1    answer when the leader's log has it (on the disk, where flush.messages made a flush due)
-    acks=-1   answer when the high watermark has passed it, or with REQUEST_TIMED_OUT; the batch stays written
+    acks=0    no response; a failure closes the connection, which is the only sign for the client
+    acks=1    respond when the leader's log has the batch (on the disk, if flush.messages requires a flush)
+    acks=-1   respond when the high watermark has passed the batch, or with REQUEST_TIMED_OUT; the batch stays written
 
-Appending never waits: the next request on the connection is dispatched while this one's answer is parked. A client
-that asks the wrong broker is told the right one. Only what opens a transaction is parked before it is appended, by
-transactional_produce.py.
+Appends never wait: the next request on the connection is dispatched while the response to this one is delayed. The
+response names the leader of partitions that this broker does not lead. Only the first batch of a transaction in a
+partition waits before it is appended (transactional_produce.py).
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 NO_OFFSET = -1
 LENGTH_AT = 8
 _length_and_magic_at = Struct(">i4xb").unpack_from
-ADMIN_CLIENT_ID = "__admin_client"  # by which Kafka's own tools may write to internal topics
+ADMIN_CLIENT_ID = "__admin_client"  # with this client id, Kafka's tools may write to internal topics
 _ACKS = {0, 1, ACKS_ALL}
 
 Row = ProducedPartition
@@ -52,11 +52,11 @@ Results = list[tuple[str | bytes, list[Row]]]
 
 
 class UnknownMagicError(KafkaError):
-    """A batch in a format that does not exist."""
+    """The batch has an unknown format."""
 
 
 class Wait(NamedTuple):
-    """A row of the answer that is right only once its partition has reached `end_offset`."""
+    """A partition's response, which is valid once the partition has reached `end_offset`."""
 
     partition: Partition
     end_offset: int
@@ -79,7 +79,7 @@ class ProduceHandler:
         view: ClusterView | None = None,
         make_transactional: "Callable[[CarryOut], TransactionalProduce] | None" = None,
     ) -> None:
-        """`make_transactional` is called when the first transactional request comes."""
+        """`make_transactional` is called at the first transactional request."""
         self._replicas = replicas
         self._view = view
         self._clock = clock
@@ -88,7 +88,7 @@ class ProduceHandler:
         self._transactional: TransactionalProduce | None = None
 
     def handle(self, request: Request) -> Response | None:
-        """Nearly all requests are one batch for one partition: those have a short way."""
+        """Take a shorter path for requests with one batch for one partition: nearly all requests are such."""
         only = decode_only_batch(request.frame, request.position, request.version)
         if only is None:
             return self._handle_any(request)
@@ -131,7 +131,7 @@ class ProduceHandler:
         return encode_produce_response(request.version, request.correlation_id, appended.results)
 
     def _must_wait(self, request: Request, produce: ProduceRequestView) -> bool:
-        """Whether the coordinator of the transaction has to be asked first."""
+        """Return whether the transaction coordinator must be asked before the append."""
         if self._transactional is None:
             if self._make_transactional is None:
                 return False
@@ -139,10 +139,10 @@ class ProduceHandler:
         return self._transactional.must_wait(request, produce)
 
     def carry_out(self, waiting: "Waiting", refusals: "Refusals") -> None:
-        """A transactional request whose transaction the coordinator knows, but for the partitions in `refusals`."""
+        """Append a transactional request that the coordinator has confirmed, except the partitions in `refusals`."""
         request, produce = waiting.request, waiting.produce
         appended = self._append_all(request, _without(produce, refusals))
-        rows = dict(appended.results)  # every topic of the request is there, if only with the partitions accepted
+        rows = dict(appended.results)  # the response has every topic, even if only with accepted partitions
         for topic, refused in _refused(refusals):
             rows[topic].extend(refused)
         appended = appended._replace(failed=appended.failed or bool(refusals))
@@ -157,7 +157,7 @@ class ProduceHandler:
         return encode_produce_response(request.version, request.correlation_id, _refused(every))
 
     def failure_response(self, request: Request, results: Results) -> bytes:
-        """With the leaders of those partitions that this broker does not lead."""
+        """Encode the response, with the leaders of partitions that this broker does not lead."""
         leaders: dict[tuple[str | bytes, int], CurrentLeader] = {}
         for topic, rows in results:
             for row in rows:
@@ -185,7 +185,7 @@ class ProduceHandler:
             for index, records in entries:
                 try:
                     partition, info = self._append(request, topic, index, records, acks, now_ms)
-                except Exception as error:  # each partition fails for itself
+                except Exception as error:  # a partition that fails does not affect the others
                     failed = True
                     rows.append(self._failure(topic, index, error))
                     self._count_failure(topic)
@@ -223,8 +223,8 @@ class ProduceHandler:
         return partition, info
 
     def _failure(self, topic: str | bytes, index: int, error: Exception) -> Row:
-        """The row that Kafka answers with: a message where single records are to blame, the log's start where the log
-        refused the batch."""
+        """Return the response that Kafka gives for the error: with a message if single records are invalid, and with
+        the log start offset if the log rejected the batch."""
         code, text = error_code_of(error)
         record_errors = getattr(error, "record_errors", ())
         message = text if record_errors or isinstance(error, UnknownMagicError | StorageError) else None
@@ -241,7 +241,7 @@ class ProduceHandler:
 
 
 class DelayedProduce(DelayedOperation):
-    """A produce request whose batches are written, waiting for them to be safe enough."""
+    """A produce request whose batches are appended and wait for the high watermark or for a flush."""
 
     __slots__ = ("_acks", "_failed", "_handler", "_request", "_results", "_slot", "_waits")
 
@@ -282,12 +282,12 @@ class DelayedProduce(DelayedOperation):
 
 
 def _reached(partition: Partition, acks: int) -> int:
-    """Everything before it is as safe as asked for."""
+    """Called when all records before the end offset satisfy `acks`."""
     return partition.high_watermark if acks == ACKS_ALL else partition.ready_offset
 
 
 def _only_batch(records: memoryview | None) -> memoryview:
-    """Return the records of a partition; raises KafkaError unless they are one batch of the present format."""
+    """Return the records of a partition. Raise KafkaError unless they are one batch of the current format."""
     if records is None or len(records) < HEADER_BYTES:
         raise KafkaError(ErrorCode.INVALID_RECORD, "the partition has no record batch")
     length, magic = _length_and_magic_at(records, LENGTH_AT)
@@ -303,9 +303,9 @@ def _only_batch(records: memoryview | None) -> memoryview:
 
 
 def _check_internal(request: Request, topic: str, batch: memoryview) -> None:
-    """Refuse clients, except Kafka's own tools, whose records must be such as a coordinator writes."""
+    """Refuse writes to internal topics, except records of Kafka's tools that a coordinator could have written."""
     if request.client_id != ADMIN_CLIENT_ID:
-        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "coordinators alone write to internal topics")
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "only coordinators write to internal topics")
     from sskafka.servers.kafka.internal_records import check_internal_records  # noqa: PLC0415  # hardly ever needed
 
     check_internal_records(topic, batch)

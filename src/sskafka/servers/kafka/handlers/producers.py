@@ -1,4 +1,4 @@
-"""Producer ids, and what partitions know of the producers that write to them."""
+"""InitProducerId, AllocateProducerIds, and DescribeProducers: the producers that write to a partition."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -31,14 +31,14 @@ FIRST_EPOCH = 0
 NOTHING = -1
 
 InitializeTransactional = Callable[[InitProducerIdRequest, Request], Awaitable[InitProducerIdResponse]]
-"""For requests with a transactional id."""
+"""Handles requests with a transactional id."""
 
 AllocateBlock = Callable[[], Awaitable[range]]
-"""Asks the controller for ids that nobody else will ever get."""
+"""Allocates a block of unused producer ids at the controller."""
 
 
 class ProducerIds:
-    """Hands out ids from a block, and asks for the next block when it is used up."""
+    """Hands out ids of a block and allocates the next block when the current one is used up."""
 
     def __init__(self, allocate_block: AllocateBlock) -> None:
         self._allocate_block = allocate_block
@@ -54,7 +54,7 @@ class ProducerIds:
             return producer_id
 
     async def _next_block(self) -> range:
-        """While there is no controller, producers hear the one code that all of them take for a reason to wait."""
+        """Respond COORDINATOR_LOAD_IN_PROGRESS while there is no controller: all producers retry after this error."""
         try:
             return await self._allocate_block()
         except KafkaError as error:
@@ -72,7 +72,7 @@ class ProducerHandlers:
         self._initialize_transactional = initialize_transactional
 
     async def init_producer_id(self, message: InitProducerIdRequest, request: Request) -> InitProducerIdResponse:
-        """An idempotent producer gets a new id even when it names an old one: its sequences start afresh."""
+        """Give an idempotent producer a new id, even if it names an old one: its sequence numbers start again at 0."""
         if message.transactional_id is not None:
             return await self._initialize_transactional(message, request)
         if not request.may_on_cluster(AclOperation.IDEMPOTENT_WRITE):
@@ -81,7 +81,7 @@ class ProducerHandlers:
             return _refused(ErrorCode.INVALID_REQUEST)
         try:
             producer_id = await self._producer_ids.next_id()
-        except Exception as error:  # of the controller, which has to be asked for more ids
+        except Exception as error:  # the controller, which allocates ids, is not available
             return _refused(error_code_of(error)[0])
         return InitProducerIdResponse(producer_id=producer_id, producer_epoch=FIRST_EPOCH)
 
@@ -96,7 +96,7 @@ class ProducerHandlers:
         )
 
     def _describe(self, request: Request, topic: str, index: int) -> PartitionResponse:
-        """As this replica has it, leader or not: each follower keeps the state of producers for when it leads."""
+        """Return the producer state of this replica, leader or follower: followers keep that state, too."""
         if not request.may_on_topic(AclOperation.READ, topic):
             return PartitionResponse(index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         if (problem := topic_name_problem(topic)) is not None:

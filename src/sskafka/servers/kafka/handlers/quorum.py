@@ -1,6 +1,6 @@
-"""What the nodes of the metadata quorum ask each other: votes, epochs, and the metadata log itself.
+"""The APIs between nodes of the metadata quorum: Vote, BeginQuorumEpoch, EndQuorumEpoch, Fetch, FetchSnapshot.
 
-Voters and observers read the metadata log with Fetch: requests for that log, and no other, come here as well.
+Voters and observers read the metadata log with Fetch, so Fetch requests for that log are handled here.
 """
 
 from typing import Any

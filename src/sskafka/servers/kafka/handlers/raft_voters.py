@@ -1,4 +1,4 @@
-"""AddRaftVoter, RemoveRaftVoter and UpdateRaftVoter: refused, because the voters of a running quorum do not change."""
+"""AddRaftVoter, RemoveRaftVoter and UpdateRaftVoter: refused, because the voter set is static."""
 
 from sskafka.metadata.features import KRAFT_VERSION
 from sskafka.model.errors import ErrorCode
@@ -11,7 +11,7 @@ from sskafka.wire.messages.update_raft_voter import UpdateRaftVoterRequest, Upda
 
 class RaftVoterHandlers:
     def __init__(self, view: ClusterView, listener_name: str) -> None:
-        """`listener_name`: the controllers' first listener, for which a voter must have an address."""
+        """`listener_name`: the first controller listener, for which a new voter must have an address."""
         self._view = view
         self._listener_name = listener_name
 

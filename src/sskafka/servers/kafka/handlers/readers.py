@@ -1,4 +1,4 @@
-"""DescribeReaders: how far clients have fetched here, for those who commit nothing and so have no lag elsewhere."""
+"""DescribeReaders: the fetch positions of clients, which shows the lag of consumers that commit no offsets."""
 
 from collections.abc import Iterator
 

@@ -1,6 +1,6 @@
-"""DescribeQuorum of a data partition: how far its replicas have come, as this broker sees it when it leads.
+"""DescribeQuorum of a data partition: the positions of its replicas, as known to its leader.
 
-Kafka tells that of the metadata log alone, and so does the controller, to whom such questions go on.
+Kafka answers DescribeQuorum for the metadata log only. Requests for that log are forwarded to the controller.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ from sskafka.wire.messages.describe_quorum import (
 
 
 class ReplicaPositionsHandler:
-    """`of_metadata` answers for the metadata log."""
+    """`of_metadata` handles requests for the metadata log."""
 
     def __init__(self, replicas: ReplicaManager, of_metadata: MessageHandler[DescribeQuorumRequest]) -> None:
         self._replicas = replicas

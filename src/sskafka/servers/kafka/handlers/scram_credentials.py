@@ -1,4 +1,4 @@
-"""AlterUserScramCredentials and DescribeUserScramCredentials: kept in the metadata log, used by no listener yet."""
+"""AlterUserScramCredentials and DescribeUserScramCredentials: stored, but not used by listeners."""
 
 from sskafka.metadata.scram_credentials import describe_user_scram_credentials
 from sskafka.model.errors import ErrorCode

@@ -44,7 +44,7 @@ class TopicPartitionsHandler:
         return response
 
     def _names(self, message: DescribeTopicPartitionsRequest, request: Request) -> list[str]:
-        """Those asked for, or all that the client may know of, from the cursor on."""
+        """Return the requested topics, or all that the client may describe, from the cursor on."""
         asked = {topic.name for topic in message.topics}
         if not asked:
             asked = {
@@ -56,7 +56,7 @@ class TopicPartitionsHandler:
     def _topic(
         self, request: Request, name: str, start: int, room: int
     ) -> tuple[DescribeTopicPartitionsResponseTopic, int | None]:
-        """The topic with the partitions that fit, and the first that did not."""
+        """Return the topic with the partitions that fit into the page, and the first partition that does not fit."""
         topic = self._view.image.topics_by_name.get(name)
         if not request.may_on_topic(AclOperation.DESCRIBE, name):
             return DescribeTopicPartitionsResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name), None
@@ -93,6 +93,6 @@ class TopicPartitionsHandler:
 
 
 def _is_valid(cursor: Cursor, message: DescribeTopicPartitionsRequest) -> bool:
-    """Whether the cursor points into the topics that the request names; a request for all topics may start anywhere."""
+    """Return whether the cursor points to a topic of the request. A request for all topics may start anywhere."""
     is_named = not message.topics or any(topic.name == cursor.topic_name for topic in message.topics)
     return is_named and cursor.partition_index >= 0

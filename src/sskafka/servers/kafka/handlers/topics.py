@@ -1,4 +1,4 @@
-"""Topics come, grow and go: decided by the controller, answered once that is durable."""
+"""CreateTopics, DeleteTopics and CreatePartitions. The controller decides; the response follows the commit."""
 
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.acl import AclOperation

@@ -1,4 +1,4 @@
-"""DescribeTransactions and ListTransactions: what the coordinator on this broker knows of transactional ids."""
+"""DescribeTransactions and ListTransactions: the transactional ids that this broker coordinates."""
 
 from collections.abc import Callable, Iterable
 
@@ -81,7 +81,7 @@ def _is_asked_for(known: TransactionMetadata, asked: ListTransactionsRequest, no
 
 
 def _matching(pattern: str | None) -> Matches:
-    """Raises ValueError for what is no regular expression. RE2, whose patterns cannot hang the loop."""
+    """Compile a pattern with RE2, which cannot block the event loop. Raise ValueError if the pattern is invalid."""
     if not pattern:
         return lambda _: True
     import re2  # noqa: PLC0415

@@ -1,6 +1,7 @@
-"""WriteTxnMarkers: a coordinator has the leaders write the outcome of transactions into their partitions.
+"""WriteTxnMarkers: append the outcomes of transactions to partitions that this broker leads.
 
-Administrators use it too, to abort a transaction that hangs in a partition without a coordinator that knows of it.
+Transaction coordinators send this request. Administrators use it to abort a hanging transaction, that is, one that is
+open in a partition but unknown to its coordinator.
 """
 
 import asyncio
@@ -43,7 +44,7 @@ class TransactionMarkerHandler:
         return WriteTxnMarkersResponse([await _result(asked, errors) for asked, errors in results])
 
     def _begin(self, asked: WritableTxnMarker, target: TopicPartition, may_write: bool) -> "asyncio.Future[ErrorCode]":
-        """All are written in the same turn of the loop; the answer waits for the last to be committed."""
+        """Append all markers in one turn of the event loop, and respond when the last one is committed."""
         written: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
         if may_write:
             self._writer.write(_marker(asked), target, written.set_result)
@@ -76,5 +77,5 @@ async def _result(asked: WritableTxnMarker, errors: "list[asyncio.Future[ErrorCo
 
 
 def _for_coordinators(error: ErrorCode) -> ErrorCode:
-    """Who leads offsets but has not loaded them yet is, to the coordinator of transactions, not the leader yet."""
+    """Return NOT_LEADER_OR_FOLLOWER while the group coordinator is loading, so that the sender retries."""
     return ErrorCode.NOT_LEADER_OR_FOLLOWER if error in RETRIED_BY_COORDINATORS else error

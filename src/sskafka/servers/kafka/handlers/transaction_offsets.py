@@ -1,8 +1,8 @@
-"""TxnOffsetCommit: offsets of a group that count once a transaction commits.
+"""TxnOffsetCommit: offsets of a group that take effect when a transaction commits.
 
-The group's coordinator writes them in the producer's name, and like the leader of any partition it first asks the
-coordinator of the transaction whether that is open here. Up to version 4 the client has added the group beforehand;
-from version 5 on the question adds it.
+The group coordinator appends the offsets with the id of the producer. Like the leader of any partition, it first asks
+the transaction coordinator whether the transaction is open in this partition of `__consumer_offsets`. Up to version 4,
+the client has added the partition beforehand (AddOffsetsToTxn); from version 5 on, this request adds it.
 """
 
 import asyncio
@@ -104,10 +104,10 @@ class TransactionOffsetHandler:
     async def _verify(
         self, partition: Partition, transactional_id: str, producer: ProducerIdAndEpoch, version: int
     ) -> None:
-        """Returns when the transaction is open here; nothing may be awaited between that and the append.
+        """Return when the transaction is verified. The caller must not await anything between that and the append.
 
-        A marker, or the refusal of another commit of the same transaction, may end the verification before it is
-        answered: then the coordinator is asked again."""
+        A marker, or the refusal of another commit of the same transaction, may cancel the verification while the
+        coordinator is being asked; then ask again."""
         producers, adds = partition.producers, version >= ADDS_FROM
         is_open = False
         while not is_open:
@@ -131,7 +131,7 @@ class TransactionOffsetHandler:
 
 def _for_client(error: ErrorCode, version: int) -> ErrorCode:
     if error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
-        return error  # __transaction_state does not exist or the partition there has no leader; clients retry
+        return error  # __transaction_state does not exist, or its partition has no leader; clients retry
     return refusal_for_client(
         error,
         away=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,

@@ -1,4 +1,4 @@
-"""What clients hear when the coordinator of their transaction did not confirm it to the broker that they wrote to."""
+"""The errors for clients when the transaction coordinator did not confirm a transaction to the partition leader."""
 
 from sskafka.model.errors import ErrorCode
 
@@ -13,9 +13,10 @@ COORDINATOR_AWAY = frozenset(
 
 
 def refusal_for_client(error: ErrorCode, *, away: ErrorCode, adds: bool, knows_abortable: bool) -> ErrorCode:
-    """`away` is what the client tries again, in place of codes that would mean another coordinator to it.
+    """`away` is the retriable error that replaces errors of the transaction coordinator, which the client would take
+    for errors of the broker that it wrote to.
 
-    A client whose partitions the broker adds knows CONCURRENT_TRANSACTIONS, too."""
+    Clients that let the broker add partitions also know CONCURRENT_TRANSACTIONS."""
     if error in COORDINATOR_AWAY or (error is ErrorCode.CONCURRENT_TRANSACTIONS and not adds):
         return away
     if error is ErrorCode.PRODUCER_FENCED:

@@ -1,11 +1,11 @@
-"""Produce with a transactional id: the first batch of a transaction in a partition waits for the coordinator's word.
+"""Produce with a transactional id: the first batch of a transaction in a partition waits for the coordinator.
 
-    all partitions have the transaction open     appended at once, as any other request
-    one does not                                 parked; the coordinator is asked about those that do not, then appended
+    the transaction is open in all partitions    the batches are appended at once, as in any other request
+    it is not open in some of them               the request is parked until the coordinator has confirmed these
 
-Up to version 11 clients have added the partitions themselves, and the question only verifies it; from 12 on the
-question adds them. Requests of one transactional id are carried out in their order, so whatever comes behind a parked
-one waits with it.
+Up to version 11, clients have added the partitions themselves, and the coordinator only verifies them; from version 12
+on, this request adds them. Requests of one transactional id are carried out in order, so all requests after a parked
+one wait for it.
 """
 
 from collections import deque
@@ -33,7 +33,7 @@ Refusals = dict[tuple[Topic, int], ErrorCode]
 
 
 class RetryPauses(NamedTuple):
-    """A transaction that is just being completed will soon take partitions: wait a little on the client's behalf."""
+    """Pauses between retries while the previous transaction is being completed, so that the client need not retry."""
 
     pause_ms: int
     longest_ms: int
@@ -46,7 +46,7 @@ class _Unverified(NamedTuple):
 
 
 class Waiting:
-    """A request whose batches are not written yet."""
+    """A request whose batches are not appended yet."""
 
     __slots__ = ("produce", "request", "slot", "waited_ms")
 
@@ -61,7 +61,7 @@ CarryOut = Callable[[Waiting, Refusals], None]
 
 
 class TransactionalProduce:
-    """`carry_out` appends what was not refused and answers through the slot."""
+    """`carry_out` appends the partitions that were not refused and completes the response slot."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class TransactionalProduce:
         self._queues: dict[str, deque[Waiting]] = {}
 
     def must_wait(self, request: Request, produce: ProduceRequestView) -> bool:
-        """True when the request was parked here; otherwise it can be carried out now."""
+        """Return True if the request was parked, False if it can be carried out now."""
         assert produce.transactional_id is not None
         queue = self._queues.get(produce.transactional_id)
         if queue is None and not self._unverified(produce, request):
@@ -99,7 +99,7 @@ class TransactionalProduce:
             for index, records in entries:
                 partition = self._replicas.maybe_find(topic, index)
                 if partition is None or records is None or len(records) < HEADER_BYTES:
-                    continue  # the append will say what is wrong
+                    continue  # the append will report the error
                 header = read_header(records)
                 if _opens_transaction(partition, header, adds) and _may_write(request, partition):
                     found.append(_Unverified(topic, partition, header))
@@ -151,7 +151,7 @@ class TransactionalProduce:
                 if not is_passing(code):
                     partition.producers.give_up_verification(verification)
         if has_lapsed:
-            self._ask(waiting)  # a marker came in between, perhaps of the transaction before
+            self._ask(waiting)  # a marker arrived in between, perhaps of the previous transaction
         else:
             self._go_on(waiting, refusals)
 
@@ -159,7 +159,7 @@ class TransactionalProduce:
         return waiting.waited_ms + self._pauses.pause_ms <= self._pauses.longest_ms
 
     def _go_on(self, waiting: Waiting, refusals: Refusals) -> None:
-        """Its batches are written before the next request of the same producer is looked at."""
+        """Carry out the request, then the next request of the same producer."""
         try:
             if not waiting.request.connection.closed:
                 self._carry_out(waiting, refusals)
@@ -176,12 +176,12 @@ class TransactionalProduce:
 
 
 def is_passing(error: ErrorCode) -> bool:
-    """Whether the client will send the batch again, so that those behind it must not overtake it."""
+    """Return whether the client will retry the batch, so that later batches must not overtake it."""
     return error in {ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.CONCURRENT_TRANSACTIONS}
 
 
 def _opens_transaction(partition: Partition, header: BatchHeader, adds: bool) -> bool:
-    """Where it is the leader that adds partitions, the coordinator must be asked, verified or not."""
+    """Return whether the coordinator must be asked. If the leader adds partitions, it must, verified or not."""
     if not header.attributes & TRANSACTIONAL or header.producer_id < 0 or not partition.is_leader:
         return False
     producers = partition.producers
@@ -191,19 +191,19 @@ def _opens_transaction(partition: Partition, header: BatchHeader, adds: bool) ->
 
 
 def _may_write(request: Request, partition: Partition) -> bool:
-    """What the append will refuse must not come into the transaction: its marker would be written all the same."""
+    """Return whether the client may write. Other partitions must not be added: they would get a marker all the same."""
     name = partition.topic_partition.topic
     return name not in INTERNAL_TOPICS and request.may_on_topic(AclOperation.WRITE, name)
 
 
 def _of_several_producers(unverified: list[_Unverified]) -> Refusals:
-    """The coordinator's word counts for one producer; another's batch would open a transaction that nobody ends."""
+    """Refuse batches of several producers. The coordinator confirms one; a transaction of another would never end."""
     error = ErrorCode.INVALID_PRODUCER_ID_MAPPING
     return {(topic, partition.topic_partition.partition): error for topic, partition, _ in unverified}
 
 
 def _copied(produce: ProduceRequestView) -> ProduceRequestView:
-    """The request's buffer is used again when the handler returns."""
+    """Copy the request: its buffer is reused when the handler returns."""
     topics = [
         (topic, [(index, None if records is None else memoryview(bytearray(records))) for index, records in entries])
         for topic, entries in produce.topics

@@ -1,6 +1,6 @@
-"""Transactions on the coordinator: partitions and offsets added, the end, and what administrators may know of them.
+"""InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn and EndTxn, at the transaction coordinator.
 
-Older clients do not know some codes and get the nearest that they know: INVALID_PRODUCER_EPOCH for PRODUCER_FENCED,
+Older clients do not know some error codes and get similar ones: INVALID_PRODUCER_EPOCH for PRODUCER_FENCED,
 INVALID_TXN_STATE for TRANSACTION_ABORTABLE.
 """
 
@@ -32,18 +32,18 @@ from sskafka.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 FENCED_KNOWN_FROM = 2
-"""From which version of AddPartitionsToTxn, AddOffsetsToTxn and EndTxn clients know PRODUCER_FENCED."""
+"""The first version of AddPartitionsToTxn, AddOffsetsToTxn and EndTxn whose clients know PRODUCER_FENCED."""
 FENCED_KNOWN_TO_INIT_FROM = 4
 BROKERS_ASK_FROM = 4
 ABORTABLE_KNOWN_FROM = 5
 BUMPING_FROM = 5
-"""From which version of AddPartitionsToTxn and EndTxn every transaction has an epoch of its own."""
+"""The first version of AddPartitionsToTxn and EndTxn with a new producer epoch for every transaction (KIP-890)."""
 
 Outcome = dict[TopicPartition, ErrorCode]
 
 
 class TransactionHandlers:
-    """`offsets_partition`: where `__consumer_offsets` keeps a group; None while that topic cannot be made."""
+    """`offsets_partition`: the partition of `__consumer_offsets` for a group; None if that topic cannot be created."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class TransactionHandlers:
         return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_by_topic(outcome))
 
     def _refused(self, transactional_id: str, partitions: list[TopicPartition], request: Request) -> Outcome:
-        """Empty when all is well; where one partition cannot be added, none is."""
+        """Return the errors of partitions that cannot be added. If there is one, no partition is added."""
         if not request.may_on_transactional_id(AclOperation.WRITE, transactional_id):
             return dict.fromkeys(partitions, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         image = self._image()
@@ -156,7 +156,7 @@ class TransactionHandlers:
         if not request.may_on_group(AclOperation.READ, message.group_id):
             return AddOffsetsToTxnResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
         index = await self._offsets_partition(message.group_id)
-        if index is None:  # a partition that is not known when the transaction ends would get no marker
+        if index is None:  # a partition that is unknown when the transaction ends would get no marker
             return AddOffsetsToTxnResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         partition = TopicPartition(CONSUMER_OFFSETS, index)
         producer = ProducerIdAndEpoch(message.producer_id, message.producer_epoch)

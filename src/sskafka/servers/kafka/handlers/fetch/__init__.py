@@ -1,4 +1,4 @@
-"""Fetch: `handler` (one request until it is answered), `readers` (consumers and followers), and the fetch sessions.
+"""Fetch: `handler` (one request until its response), `readers` (reads for consumers and followers), and fetch sessions.
 
-`sessions` keeps what clients need not name again, `session` and `follower_session` what one of them reads.
+`sessions` has all fetch sessions of the broker; `session` and `follower_session` are the two kinds of a session.
 """

@@ -1,11 +1,10 @@
-"""The fetch session of a follower: thousands of partitions, of which a fetch looks only at those with news.
+"""The fetch session of a follower. It has thousands of partitions, of which a fetch reads only those with news.
 
-    due ----- looked at, told, nothing left to say -----> quiet
-    quiet --- named in a request, or news in the partition (a watch tells) ---> due
+    due ----- read; the follower has everything now -----------------------> quiet
+    quiet --- named in a request, or news in the partition (a watch fires) --> due
 
-A quiet partition has given everything to its follower, who is in sync there and knows the high watermark. All become
-due now and then, whether or not there are news: what nobody signals, such as a log start moved by retention, is told
-then.
+The follower of a quiet partition has all records, is in sync and knows the high watermark. From time to time all
+partitions become due, because some changes fire no watch, such as a log start offset that retention has moved.
 """
 
 from collections.abc import Iterable
@@ -19,7 +18,7 @@ LOOK_AT_ALL_EVERY_MS = 5_000
 
 
 class Watch:
-    """Tells a session of news in one partition."""
+    """Notifies a session of news in one partition."""
 
     __slots__ = ("_key", "_session", "partition")
 
@@ -52,7 +51,7 @@ class FollowerSession(FetchSession):
     ) -> None:
         super().__init__(session_id, targets, uses_topic_ids, now_ms)
         self.follower = follower
-        """Its broker, and the epoch of that."""
+        """Id and epoch of the follower's broker."""
         self.last_fetch = LastFetch()
         self.parked: DelayedFetch | None = None
         self._due = dict(self.targets)
@@ -72,7 +71,7 @@ class FollowerSession(FetchSession):
         return list(self._due.values())
 
     def make_due(self, key: Key) -> DelayedFetch | None:
-        """Behind those that are due already. Gives the fetch that waits for news."""
+        """Append the partition to those that are due. Return the parked fetch, if there is one."""
         target = self.targets.get(key)
         if target is None:
             return None
@@ -81,10 +80,10 @@ class FollowerSession(FetchSession):
         return self.parked
 
     def told(self, target: Target, gave_records: bool) -> None:
-        """What is due keeps its order: a partition that gave records comes again when the follower names it."""
+        """Keep the order of due partitions. One that returned records is due again when the follower names it."""
 
     def looked_at(self, target: Target, fetched: FetchedPartition, replica_id: int) -> None:
-        """It need not be looked at again when there is nothing left to tell."""
+        """Make the partition quiet if the follower has everything."""
         key = (target.topic, target.index)
         watch = self._watches.get(key)
         if (

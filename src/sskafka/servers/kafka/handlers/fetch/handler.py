@@ -1,10 +1,10 @@
-"""FETCH: slices of the segments, up to what the reader may see; a reader who wants more than there is waits.
+"""Fetch: slices of segments up to the offset that the reader may see. Without min.bytes of data, the request waits.
 
-    read every partition -> enough bytes, an error, or no time to wait? answer
+    read every partition -> enough bytes, an error, or no time to wait? respond
                             otherwise park: each partition wakes the request when its data becomes visible
 
-A parked request holds no slices: it reads again when it is woken or its time is over. Consumers and followers
-differ in how they read (readers.py).
+A parked request holds no slices: it reads again when it is woken or when its time is over. Consumers and followers are
+read for in different ways (readers.py).
 """
 
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -46,7 +46,7 @@ class FetchHandler:
         replica_selector: str | None = None,
         fetch_metadata: Handler | None = None,
     ) -> None:
-        """`fetch_metadata` answers whoever fetches the metadata log, which is none of the replicas."""
+        """`fetch_metadata` handles fetches of the metadata log, which the replica manager does not have."""
         self._fetch_metadata = fetch_metadata
         self._replicas = replicas
         self._view = view
@@ -83,7 +83,7 @@ class FetchHandler:
             context,
             reader,
             self._response_bytes_max,
-            self._view if fetch.replica_id < 0 else None,  # followers know where leaders are
+            self._view if fetch.replica_id < 0 else None,  # followers know the leaders from their own metadata
         )
         response = operation.attempt(must_answer=fetch.max_wait_ms <= 0 or context.is_empty)
         if response is None:
@@ -95,7 +95,7 @@ class FetchHandler:
         return any(partition is not None for partition in found)
 
     def _refused(self, fetch: FetchRequestView, request: Request, error: ErrorCode) -> Response:
-        """Refuse the request as a whole and return its session id; versions that name topics refuse each partition."""
+        """Refuse the whole request, with its session id. Versions that name topics get an error for each partition."""
         results: Results = []
         if request.version < TOPIC_IDS_FROM:
             results = [
@@ -106,12 +106,12 @@ class FetchHandler:
 
 
 def _asks_of_no_topic(fetch: FetchRequestView) -> bool:
-    """Whether the zero topic id stands for a topic with several partitions: Apache Kafka fails at such requests."""
+    """Return whether the zero topic id has several partitions: Apache Kafka fails at such requests."""
     return len({part[0] for topic, parts in fetch.topics if topic == ZERO_UUID for part in parts}) > 1
 
 
 class FetchOperation:
-    """One fetch request until it is answered; a DataWaiter of its partitions while it is parked."""
+    """A fetch request until its response; while it is parked, it is a DataWaiter of its partitions."""
 
     __slots__ = (
         "_context",
@@ -152,7 +152,7 @@ class FetchOperation:
         self._watched: list[Partition] = []
 
     def attempt(self, must_answer: bool) -> Response | None:
-        """Read every partition; the response when there is enough to send, or when there must be one."""
+        """Read every partition. Return the response if there is enough data, or if the request must not wait."""
         room = self._max_bytes
         size = 0
         has_news = False
@@ -171,7 +171,7 @@ class FetchOperation:
         return response
 
     def _encode(self, fetched: list[tuple[Target, FetchedPartition]]) -> Response:
-        """The answer. Partitions that do not exist come last, as in Apache Kafka."""
+        """Encode the response. Partitions that do not exist come last, as in Apache Kafka."""
         results: Results = []
         not_found: Results = []
         for target, result in fetched:
@@ -196,7 +196,7 @@ class FetchOperation:
         )
 
     def _endpoints(self, results: Results) -> list[NodeEndpoint]:
-        """Where the leaders are that the answer sends its reader to."""
+        """Return the endpoints of the leaders that the response names."""
         leaders = {
             result.tags.current_leader.leader_id
             for _, partitions in results
@@ -215,7 +215,7 @@ class FetchOperation:
         self._timer = timers.schedule(max_wait_ms, self.partition_changed)
         session = self._context.follower_session
         if session is not None:
-            session.parked = self  # the session watches its partitions by itself
+            session.parked = self  # the session watches its own partitions
             return
         for target in self._context.due():
             partition = self._replicas.find(target.topic, target.index)
@@ -233,7 +233,7 @@ class FetchOperation:
 
     def _finish(self, must_answer: bool) -> None:
         if self._slot is None:
-            return  # answered or given up
+            return  # completed or abandoned
         response = self.attempt(must_answer)
         if response is not None:
             slot = self._slot

@@ -1,6 +1,6 @@
-"""How one partition is read for a fetch: as a consumer, up to what is committed, or as a follower, up to the end.
+"""Read a partition for a fetch: up to the high watermark or last stable offset for consumers, to the end for followers.
 
-Each partition fails for itself. Who asks the wrong broker is told the right one.
+An error in one partition does not affect the others. The error of a broker that is not the leader names the leader.
 """
 
 from typing import Protocol
@@ -31,22 +31,22 @@ class Reader(Protocol):
     def read(self, target: Target, room: int, min_one: bool) -> FetchedPartition: ...
 
     def is_news(self, target: Target, fetched: FetchedPartition) -> bool:
-        """Worth an answer even without records."""
+        """Return whether the result is worth a response even without records."""
         ...
 
     def attempted(self, results: ReadResults) -> None:
-        """Every partition was read, and its reader was told or has to wait."""
+        """Called when every partition was read, and the response is sent or the request waits."""
         ...
 
     def count(self, target: Target, fetched: FetchedPartition) -> None:
-        """It is being told."""
+        """Count the result, which is being sent."""
         ...
 
     def waiters_of(self, partition: Partition) -> dict[DataWaiter, None]: ...
 
 
 class ConsumerReader:
-    """Where a client reads is noted once a request, however often that is attempted."""
+    """Reads for a consumer. Its position is recorded once per request, however often the request reads."""
 
     __slots__ = ("_asked_ms", "_from_any_replica", "_rack_id", "_read_committed", "_reader_id", "_replicas", "_request")
 
@@ -108,7 +108,7 @@ class ConsumerReader:
         return partition
 
     def _preferred_replica(self, partition: Partition, target: Target) -> int | None:
-        """Only the leader sends its readers elsewhere."""
+        """Return the preferred read replica. Only the leader sends consumers to another replica."""
         leader, replicas = partition.leader, self._replicas
         if leader is None:
             return None
@@ -123,7 +123,7 @@ class ConsumerReader:
 
 
 class FollowerReader:
-    """A fetch offset tells the leader what the follower has: it counts once, however often the fetch is attempted."""
+    """Reads for a follower. Its fetch offset says what it has, and counts once, however often the request reads."""
 
     __slots__ = (
         "_broker_epoch",
@@ -172,7 +172,7 @@ class FollowerReader:
         return _fetched(target.index, found)
 
     def is_news(self, target: Target, fetched: FetchedPartition) -> bool:
-        """Also a high watermark that the follower does not know; but first wait a little, for records to go with it."""
+        """Return True also for a new high watermark, but wait a little first, for records to send with it."""
         if fetched.error_code != 0 or fetched.tags is not None:
             return True
         if target.seen is None or target.seen[0] >= min(fetched.high_watermark, target.fetch_offset):
@@ -198,7 +198,7 @@ class FollowerReader:
         return self._is_throttled(partition) and self._replicas.sending.wait_ms() > 0
 
     def _is_throttled(self, partition: Partition) -> bool:
-        """A follower in sync never is: producers wait for it."""
+        """Return whether the follower is throttled. One that is in sync never is, because producers wait for it."""
         return partition.throttled.sending and not partition.has_follower_in_sync(self._replica_id)
 
     def waiters_of(self, partition: Partition) -> dict[DataWaiter, None]:
@@ -220,14 +220,14 @@ def _read_elsewhere(partition: Partition, target: Target, replica_id: int) -> Fe
 
 
 def failed(replicas: ReplicaManager, target: Target, error: Exception, version: int) -> FetchedPartition:
-    """The answer for a partition that cannot be read; versions that also carry addresses name the current leader."""
+    """Return the result for a partition that cannot be read. Newer versions name the current leader."""
     code, _ = error_code_of(error)
     tags = None
     if code in WRONG_BROKER and version >= LEADER_TOLD_FROM:
         leadership = replicas.leadership_of(target.topic, target.index)
         if leadership is not None:
             tags = PartitionTags(current_leader=CurrentLeader(leadership.leader_id, leadership.leader_epoch))
-    aborted = () if code in _UNREADABLE else None  # as Kafka has it
+    aborted = () if code in _UNREADABLE else None  # as in Kafka
     return FetchedPartition(target.index, code, NO_OFFSET, NO_OFFSET, NO_OFFSET, aborted, NO_REPLICA, 0, (), tags)
 
 
@@ -236,4 +236,4 @@ _UNREADABLE = {
     ErrorCode.UNKNOWN_TOPIC_ID,
     ErrorCode.TOPIC_AUTHORIZATION_FAILED,
 }
-"""Errors of partitions that no log was looked at for."""
+"""Errors for which no log was read."""

@@ -1,4 +1,4 @@
-"""One incremental fetch session (KIP-227) on the broker's side: what its client asked for, and what it was told."""
+"""An incremental fetch session (KIP-227) on the leader: its partitions, and what the client was last told."""
 
 from collections.abc import Iterable
 
@@ -7,12 +7,12 @@ from sskafka.wire.fetch import FetchRequestView
 EPOCH_MAX = 2**31 - 1
 
 Topic = str | bytes
-"""A topic's name, or from Fetch 13 on its id."""
+"""Name of a topic, or its id from version 13 on."""
 Key = tuple[Topic, int]
 
 
 class Target:
-    """What one request asks of one partition, and what the client was last told about it."""
+    """A partition of a fetch: what the client requests, and what it was last told."""
 
     __slots__ = (
         "fetch_offset",
@@ -58,14 +58,14 @@ class FetchSession:
         self.last_used_ms = now_ms
 
     def due(self) -> list[Target]:
-        """What a fetch has to look at."""
+        """The partitions that a fetch has to read."""
         return list(self.targets.values())
 
     def close(self) -> None:
-        """The session is over."""
+        """Called when the session is closed."""
 
     def told(self, target: Target, gave_records: bool) -> None:
-        """Partitions that gave records go last, so that all get their turn."""
+        """Move partitions that returned records to the end, so that all partitions get their turn."""
         key = (target.topic, target.index)
         if gave_records and self.targets.get(key) is target:
             del self.targets[key]

@@ -1,12 +1,12 @@
-"""Incremental fetch sessions (KIP-227): a client names its partitions once and afterwards only what changed.
+"""Incremental fetch sessions (KIP-227): a client names its partitions once, and later only what has changed.
 
     request (id, epoch)      meaning
     (0, -1) or (s, -1)       no session; s is closed
     (0, 0)  or (s, 0)        all partitions are named: open a new session; s is closed
     (s, n)  n > 0            changes to session s, whose next epoch must be n
 
-In an incremental answer a partition stands only when it has data, an error, or offsets the client has not seen.
-The session of a consumer that has forgotten all its partitions is closed.
+An incremental response contains a partition only if it has data, an error, or offsets that are new to the client.
+The session of a consumer without partitions is closed.
 """
 
 from collections import OrderedDict
@@ -24,7 +24,7 @@ EVICTABLE_AFTER_MS = 120_000
 
 
 class FetchContext:
-    """The partitions that one request is about, and how its answer is to be cut down."""
+    """The partitions of one request, and which of them its response leaves out."""
 
     __slots__ = ("_incremental", "_targets", "session")
 
@@ -50,7 +50,7 @@ class FetchContext:
         return not (self.session.targets if self.session else self._targets)
 
     def due(self) -> list[Target]:
-        """The partitions to look at now; of a follower's session more may come while its fetch is parked."""
+        """The partitions to read now. In a follower's session, more may become due while its fetch is parked."""
         return self.session.due() if isinstance(self.session, FollowerSession) else self._targets
 
     def is_worth_telling(self, target: Target, fetched: FetchedPartition) -> bool:
@@ -82,7 +82,7 @@ class FetchSessions:
         return len(self._sessions)
 
     def context_of(self, fetch: FetchRequestView, uses_topic_ids: bool, now_ms: float) -> FetchContext:
-        """Raises KafkaError when the named session does not exist or is not at that epoch."""
+        """Return the session of a request. Raise KafkaError if it does not exist or has another epoch."""
         if fetch.session_epoch in {FINAL_EPOCH, INITIAL_EPOCH}:
             self._close(fetch.session_id)
             targets = list(targets_of(fetch))
@@ -99,7 +99,7 @@ class FetchSessions:
         return FetchContext(targets, session, incremental=True)
 
     def abandon(self, context: FetchContext) -> None:
-        """Close the session that was opened for a request which is now refused."""
+        """Close the session of a request that is refused after the session was opened."""
         if not context.is_incremental:
             self._close(context.session_id)
 
@@ -118,7 +118,7 @@ class FetchSessions:
     def _maybe_open(
         self, fetch: FetchRequestView, targets: list[Target], uses_topic_ids: bool, now_ms: float
     ) -> FetchSession | None:
-        """None when the cache is full of sessions in use: the client then goes on without one."""
+        """Return a new session, or None if all sessions of the cache are in use: the client continues without one."""
         is_follower = fetch.replica_id >= 0
         if is_follower:
             self._close_before(fetch.replica_id, fetch.replica_epoch)
@@ -137,7 +137,7 @@ class FetchSessions:
         return session
 
     def _close_before(self, replica_id: int, broker_epoch: int) -> None:
-        """Sessions of a broker that has restarted since: nobody will use them, and their watches cost time."""
+        """Close the sessions of a broker's earlier incarnation: they are unused, and their watches cost time."""
         for session_id, session in list(self._sessions.items()):
             if isinstance(session, FollowerSession):
                 of_replica, of_epoch = session.follower
@@ -145,7 +145,9 @@ class FetchSessions:
                     self._close(session_id)
 
     def _evict(self, for_follower: bool, now_ms: float) -> bool:
-        """The session that was not used for longest, if that is long enough; a follower takes any consumer's place."""
+        """Close the least recently used session if it is idle, or any session of a consumer if a follower needs room.
+
+        Return whether a session was closed."""
         oldest = next(iter(self._sessions.values()), None)
         if oldest is not None and now_ms - oldest.last_used_ms < EVICTABLE_AFTER_MS:
             oldest = None

@@ -1,7 +1,7 @@
-"""Options as the user gave them: text, under names whose case does not count.
+"""Reads options of Spark, which are text with case-insensitive names.
 
-What cannot be read is an OptionError that names the option. A name that is nearly one of those that exist is refused:
-Spark would ignore it without a word. Other names that nobody here knows are told and passed over, as Spark does.
+An OptionError names an option that cannot be used. A misspelled name is refused, because Spark would ignore it
+silently. Other unknown names are logged and ignored, as in Spark.
 """
 
 import logging
@@ -16,26 +16,30 @@ logger = logging.getLogger(__name__)
 
 PROPERTY_PREFIX = "kafka."
 
-_NEARLY = 0.85
-_NEARLY_A_PROPERTY = 0.945  # below that lie names of Kafka's own, such as socket.connection.setup.timeout.max.ms
+_OPTION_SIMILARITY_MIN = 0.85
+_PROPERTY_SIMILARITY_MIN = (
+    0.945  # below this similarity are properties of Kafka such as socket.connection.setup.timeout.max.ms
+)
 _DURATION = re.compile(r"(\d+)\s*([a-z]*)")
 _MS_IN = {"": 1, "ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
-_DECIDED_HERE = {
+_FIXED_PROPERTIES = {
     "key.deserializer": "keys are always read as bytes",
     "value.deserializer": "values are always read as bytes",
     "key.serializer": "keys are always written as bytes or text",
     "value.serializer": "values are always written as bytes or text",
     "auto.offset.reset": "use startingOffsets",
     "enable.auto.commit": "progress is committed when Spark has committed a batch",
-    "interceptor.classes": "Java classes cannot be called here",
+    "interceptor.classes": "Java classes are not supported",
     "transactional.id": "use transactionalIdPrefix",
 }
 _SECURITY = ("security.", "sasl.", "ssl.")
 _PLAINTEXT = ("security.protocol", "PLAINTEXT")
-_OPTIONS_TOO = ("bootstrap.servers", "group.id")
+_ALSO_OPTIONS = ("bootstrap.servers", "group.id")
 
 
-class GivenOptions:
+class OptionReader:
+    """The options of one source or sink; names that are similar to a known one are refused."""
+
     def __init__(self, options: Mapping[str, str], known: tuple[str, ...]) -> None:
         self._values = {name.lower(): value for name, value in options.items()}
         self._refuse_misspelled(known)
@@ -45,17 +49,17 @@ class GivenOptions:
         for name in self._values:
             if name in by_lower or name.startswith(PROPERTY_PREFIX):
                 continue
-            near = get_close_matches(name, by_lower, n=1, cutoff=_NEARLY)
+            near = get_close_matches(name, by_lower, n=1, cutoff=_OPTION_SIMILARITY_MIN)
             if near:
                 raise OptionError(name, f"there is no such option; did you mean {by_lower[near[0]]}?")
 
-    def tell_unknown(self, known: tuple[str, ...]) -> None:
-        """Names that are not nearly one of the known, and properties that no part of our client has."""
+    def warn_of_unknown(self, known: tuple[str, ...]) -> None:
+        """Log names that are not similar to a known one, and properties that the client does not have."""
         lower = {name.lower() for name in known}
-        strange = [name for name in self._values if name not in lower and not name.startswith(PROPERTY_PREFIX)]
-        strange += [f"{PROPERTY_PREFIX}{name}" for name in unknown_properties(self._properties())]
-        if strange:
-            logger.warning("options without a meaning here are passed over: %s", ", ".join(sorted(strange)))
+        unknown = [name for name in self._values if name not in lower and not name.startswith(PROPERTY_PREFIX)]
+        unknown += [f"{PROPERTY_PREFIX}{name}" for name in unknown_properties(self._properties())]
+        if unknown:
+            logger.warning("unknown options are ignored: %s", ", ".join(sorted(unknown)))
 
     def has_any(self, *names: str) -> bool:
         return any(name.lower() in self._values for name in names)
@@ -83,14 +87,14 @@ class GivenOptions:
         return text == "true"
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
-        """The first choice unless another one is given."""
+        """Return one of the choices; the first one is the default."""
         text = self.text(name, choices[0]).lower()
         if text not in choices:
             raise OptionError(name, f"{text!r} is neither {' nor '.join(choices)}")
         return text
 
     def duration_ms(self, name: str, default: str) -> int:
-        """A time as Spark writes it: 500ms, 30s, 15m, 2h; milliseconds without a unit."""
+        """Return a time in Spark's notation (500ms, 30s, 15m, 2h; default unit ms) in milliseconds."""
         text = self.text(name, default).lower()
         found = _DURATION.fullmatch(text)
         if found is None or found[2] not in _MS_IN:
@@ -98,16 +102,16 @@ class GivenOptions:
         return int(found[1]) * _MS_IN[found[2]]
 
     def properties(self) -> dict[str, str]:
-        """Kafka's client properties, without their prefix; those that cannot be obeyed are refused."""
+        """Return the properties of Kafka's clients without their prefix; raises for those that are not supported."""
         properties = self._properties()
         for name, value in properties.items():
-            if name in _DECIDED_HERE:
-                raise OptionError(f"{PROPERTY_PREFIX}{name}", f"cannot be set: {_DECIDED_HERE[name]}")
+            if name in _FIXED_PROPERTIES:
+                raise OptionError(f"{PROPERTY_PREFIX}{name}", f"cannot be set: {_FIXED_PROPERTIES[name]}")
             if name.startswith(_SECURITY) and (name, value.strip().upper()) != _PLAINTEXT:
                 raise OptionError(
                     f"{PROPERTY_PREFIX}{name}", "secured listeners are not supported yet; use a plaintext listener"
                 )
-        for name, near in unknown_properties(properties, cutoff=_NEARLY_A_PROPERTY).items():
+        for name, near in unknown_properties(properties, cutoff=_PROPERTY_SIMILARITY_MIN).items():
             if near is not None:
                 raise OptionError(f"{PROPERTY_PREFIX}{name}", f"there is no such property; did you mean {near}?")
         return properties
@@ -116,5 +120,5 @@ class GivenOptions:
         return {
             name.removeprefix(PROPERTY_PREFIX): value
             for name, value in self._values.items()
-            if name.startswith(PROPERTY_PREFIX) and not name.endswith(_OPTIONS_TOO)
+            if name.startswith(PROPERTY_PREFIX) and not name.endswith(_ALSO_OPTIONS)
         }

@@ -1,6 +1,6 @@
-"""Failures of Spark's own that pass: whoever tries again succeeds, and nothing was done that could be done twice.
+"""Retries for transient failures of Spark, after which nothing has been done that a retry would repeat.
 
-Python processes have ten seconds to come up; on a busy machine some are too slow.
+Spark's Python processes have ten seconds to start; on a busy machine some are too slow.
 """
 
 import logging
@@ -23,8 +23,8 @@ _PASSING = (
 )
 
 
-def patiently(build: Callable[[], T]) -> T:
-    """What Spark makes with Python processes of its own: those that came up too slowly are started again."""
+def with_retries(build: Callable[[], T]) -> T:
+    """Call `build`, which makes Spark start Python processes, and retry if they started too slowly."""
     for _ in range(_START_ATTEMPTS - 1):
         try:
             return build()
@@ -38,30 +38,30 @@ def is_passing(error: Exception | None) -> bool:
     return any(text in str(error) for text in _PASSING)
 
 
-def start_patiently(start: Callable[[], StreamingQuery]) -> StreamingQuery:
-    """A query whose source has been found."""
-    return settled(patiently(start), start)
+def start_with_retries(start: Callable[[], StreamingQuery]) -> StreamingQuery:
+    """Start a query, and return it when its source has been found."""
+    return settled(with_retries(start), start)
 
 
 def settled(query: StreamingQuery, start: Callable[[], StreamingQuery]) -> StreamingQuery:
-    """A query that was started together with others, once its source has been found.
+    """Return a query that was started together with others, when its source has been found.
 
-    On a busy machine the Python processes of several queries at once are too slow. A query that failed for that alone
-    has done nothing yet, and is started again, by itself."""
+    On a busy machine the Python processes of several queries are too slow if they start at once. A query that failed
+    only for this reason has done nothing yet, and is started again, alone."""
     for _ in range(_START_ATTEMPTS):
         while query.isActive and "nitializing" in query.status["message"]:
             time.sleep(_START_POLL_S)
         if not is_passing(query.exception()):
             break
-        query = patiently(start)
+        query = with_retries(start)
     return query
 
 
 class Restarts:
-    """Queries that fail in the middle of a run for nothing of theirs are started again, some times altogether."""
+    """Restarts queries that fail during a run for no reason of their own, up to a total number."""
 
     def __init__(self, start_again: Callable[[int], StreamingQuery]) -> None:
-        """`start_again` is told the place of the query."""
+        """`start_again` is called with the place of the query."""
         self._start_again = start_again
         self._left = _RESTARTS_MAX
 
@@ -70,5 +70,5 @@ class Restarts:
             failure = query.exception()
             if self._left and is_passing(failure):
                 self._left -= 1
-                logger.warning("the query %s is started again: %s", query.name, failure)
+                logger.warning("the query %s is restarted: %s", query.name, failure)
                 queries[place] = self._start_again(place)

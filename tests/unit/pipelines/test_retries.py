@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sskafka.pipelines.runner.patience import Restarts, settled
+from sskafka.pipelines.runner.retries import Restarts, settled
 
 TOO_SLOW = Exception("[x] Python worker failed to connect back. SQLSTATE: 0")
 
