@@ -1,6 +1,6 @@
-"""How operations of coordinators end: what follows from a decision, when it is committed and when it failed.
+"""Completions of coordinator operations: the answer and the effects of a decision, once it is committed or has failed.
 
-A request has a `Completion`. `FutureCompletion` can be awaited; nobody waits for `NOBODY`.
+`FutureCompletion` can be awaited; `NOBODY` is for operations that have no requester.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ class FutureCompletion:
             self.future.set_result(response)
 
     def refuse(self, error: ErrorCode, message: str = "") -> None:
-        """Raised where the answer is awaited."""
+        """Raise the error where the answer is awaited."""
         if not self.future.done():
             self.future.set_exception(KafkaError(error, message))
 
@@ -42,21 +42,21 @@ NOBODY = _Nobody()
 
 
 def effects_of(decision: CoordinatorResult[Any, Any], completion: Completion) -> Sequence[object]:
-    """Return what follows once the decision is committed, the answer first."""
+    """Return the effects of the decision, with the answer first."""
     if decision.answer is PARKED:
         return decision.effects
     return [Respond(completion, decision.answer), *decision.effects]
 
 
 def refuse(effects: Iterable[object], error: ErrorCode) -> None:
-    """Nothing of this happens; whoever waits for an answer is told why."""
+    """Drop the effects, and pass the error to every requester that waits for one of them."""
     for effect in effects:
         if isinstance(effect, Respond):
             effect.completion.refuse(error)
 
 
 class DelayedEffects(DelayedOperation):
-    """Effects that wait for the high watermark. It stands still while too few replicas are in sync."""
+    """Effects that wait for the high watermark, which does not move while too few replicas are in sync."""
 
     __slots__ = ("_complete", "_effects")
 
@@ -75,7 +75,7 @@ class DelayedEffects(DelayedOperation):
 
 
 def refusal_of(error: BaseException) -> ErrorCode:
-    """Return what requesters are told of an append that failed."""
+    """Return the error code for requesters whose append failed."""
     match error:
         case KafkaError():
             return error.code

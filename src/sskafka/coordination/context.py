@@ -1,28 +1,28 @@
-"""The runtime of one partition of an internal topic that this broker leads, and the state machine that it keeps there.
+"""One partition of an internal topic that this broker leads, with the `CoordinatorShard` that keeps its state.
 
     LOADING ──► ACTIVE ──► STOPPED        leadership is lost, or the broker stops
        ▲          │
-       └──────────┘  rolled back: an append failed, so the machine knows things that the log does not
+       └──────────┘  rolled back: an append failed, so the shard has state that the log does not have
 
-Decide, replay, append, complete. An operation is decided on the newest state and changes nothing. Its records are
-encoded once and replayed at once, so the next operation sees them. The records of one turn of the event loop share one
-append. Answers leave, and effects happen, when the high watermark has passed the records.
+Decide, replay, append, complete. An operation decides on the newest state and changes nothing. Its records are encoded
+once and replayed at once, so the next operation sees them. The records of one turn of the event loop share one append.
+Answers are sent, and effects happen, when the high watermark has passed the records.
 
-What can happen in between, and what is seen then:
+What can happen in between, and what others can observe:
 
-    decided, not appended     the next decision builds on it. Nobody outside has heard of it.
-    the append fails          all decisions since the last append are void: their requesters get the error, the machine
-                              is forgotten and the log is loaded again.
-    appended, not committed   later decisions build on it, and their answers wait for it too, even when they have no
-                              records: nobody is told what may yet be lost.
-    not committed in time     requesters get COORDINATOR_NOT_AVAILABLE, effects do not happen, the records stay: they
-                              may still be committed.
-    leadership is lost        requesters get NOT_COORDINATOR. The next leader has the records, or not.
-    a transaction's records   are appended in a batch of their own before they are replayed: the log may refuse them for
-    and markers               the producer's sake, and nothing has to be rolled back then.
+    decided, not appended     later decisions build on this one. No client has heard of it.
+    the append fails          all decisions since the last append are void. Their requesters get the error, the shard
+                              is dropped, and a new one is loaded from the log.
+    appended, not committed   later decisions build on this one, and their answers wait for it too, even if they have no
+                              records: no client may learn of state that can still be lost.
+    not committed in time     requesters get COORDINATOR_NOT_AVAILABLE, and effects do not happen. The records stay in
+                              the log and may still be committed.
+    leadership is lost        requesters get NOT_COORDINATOR. The next leader may or may not have the records.
+    records and markers of    are appended in a batch of their own before they are replayed. The log may reject them
+    a transaction             because of the producer's epoch, and then nothing has to be rolled back.
 
-Requests get COORDINATOR_LOAD_IN_PROGRESS while the log is loading, and NOT_COORDINATOR when this broker does not lead.
-While too few replicas are in sync nothing can be written: decisions with records are refused with
+Requests get COORDINATOR_LOAD_IN_PROGRESS while the log is loading, and NOT_COORDINATOR if this broker does not lead the
+partition. While too few replicas are in sync, nothing can be written: decisions with records are refused with
 COORDINATOR_NOT_AVAILABLE before they are replayed, and timers wait.
 """
 
@@ -52,13 +52,13 @@ _log = logging.getLogger(__name__)
 
 S = TypeVar("S", bound=CoordinatorShard[Any])
 Operation = Callable[[S, int], CoordinatorResult[Any, Any]]
-"""Decides on a shard, given the wall-clock time."""
+"""Decides on the state of a shard. Arguments: the shard, and the wall-clock time in milliseconds."""
 Perform = Callable[[object], None]
 """Carries out an effect of a decision."""
 
 RETRY_MS = 1_000
 AS_THEY_COME = -1
-"""What is decided in one turn of the loop is appended at its end."""
+"""Records of one turn of the event loop are appended together at its end."""
 
 
 class CoordinatorState(Enum):
@@ -68,34 +68,34 @@ class CoordinatorState(Enum):
 
 
 class ShardParameters(NamedTuple):
-    """Where a shard is in charge."""
+    """What a context passes to the shard that it creates."""
 
     partition: int
     leader_epoch: int
     timers: Timers
     is_writable: Callable[[], bool]
-    """Whether records can be written now: enough replicas are in sync."""
+    """Return whether records can be written now, that is, whether enough replicas are in sync."""
 
 
 class CoordinatorEnvironment(NamedTuple):
-    """What all shards of a broker share."""
+    """Clock, timers, threads and limits that all contexts of a coordinator share."""
 
     clock: Clock
     wheel: TimerWheel
     background: Background
     commit_timeout_ms: int
     loading: Background
-    """Where logs are loaded, see loading.py."""
+    """Runs the loading of logs, see loading.py."""
     loads: LoadCounters
     linger_ms: int = AS_THEY_COME
-    """How long records are gathered before they are appended; 0 appends those of each decision by themselves."""
+    """How long records are collected before they are appended; 0: the records of each decision are appended at once."""
     compression: Compression = Compression.NONE
     load_bytes: int = READ_BYTES
-    """Read at once while a log is loaded; more where a batch is larger."""
+    """Bytes to read at once while a log is loaded. A larger batch is read as a whole."""
 
 
 class CoordinatorContext(Generic[S]):
-    """`perform` carries out the effects of decisions, other than answers, once they are committed."""
+    """`perform` carries out the effects of committed decisions, except answers."""
 
     shard: S
     state: CoordinatorState
@@ -116,7 +116,7 @@ class CoordinatorContext(Generic[S]):
         self._perform = perform
         self._timers = CoordinatorTimers(environment.wheel, environment.clock, self._run_timer, self._may_write)
         self._gathered = Gathered()
-        self._end_offset = log.log_end_offset  # of what was appended last
+        self._end_offset = log.log_end_offset  # the offset after the last append
         self._put_off: list[Operation[S]] = []
         self._is_retry_due = False
         self._load()
@@ -124,7 +124,7 @@ class CoordinatorContext(Generic[S]):
     # -- requests
 
     def write(self, operation: Operation[S], completion: Completion) -> None:
-        """Run `operation`; the completion is refused when it raises KafkaError, or cannot be run here."""
+        """Run `operation`. Refuse the completion if the operation raises KafkaError or cannot run here."""
         if self._put_off:
             self._work_off()
         if self._is_refused(completion):
@@ -134,7 +134,7 @@ class CoordinatorContext(Generic[S]):
         except KafkaError as error:
             completion.refuse(error.code, error.message)
             return
-        except Exception as error:  # what the machine keeps in memory alone may be half changed
+        except Exception as error:  # soft state of the shard may be partly changed
             completion.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)
             self._roll_back(error)
             return
@@ -144,11 +144,11 @@ class CoordinatorContext(Generic[S]):
             self._take(decision, completion)
 
     def read(self, question: Callable[[S, int], Any], completion: Completion) -> None:
-        """As `write`, for what changes nothing."""
+        """Run an operation without records: as `write`."""
         self.write(lambda shard, now_ms: CoordinatorResult(answer=question(shard, now_ms)), completion)
 
     def write_eventually(self, operation: Operation[S]) -> None:
-        """As `write`, but once the log is loaded and can be written to, and before anything else that comes then."""
+        """As `write`, but as soon as the log is loaded and writable, and before any later operation."""
         self._put_off.append(operation)
         self._work_off()
 
@@ -161,11 +161,11 @@ class CoordinatorContext(Generic[S]):
         put_off, self._put_off = self._put_off, []
         for operation in put_off:
             self.write(operation, NOBODY)
-        if not self._is_flushed():  # the log has not taken it
+        if not self._is_flushed():  # the append failed
             self._put_off[:0] = put_off
 
     def _try_again_later(self) -> None:
-        """Every request comes by here meanwhile: one timer is enough."""
+        """Set one timer. Every request calls this in the meantime."""
         if not self._is_retry_due:
             self._is_retry_due = True
             self._environment.wheel.schedule(RETRY_MS, self._try_again)
@@ -177,7 +177,7 @@ class CoordinatorContext(Generic[S]):
     def end_transaction(
         self, producer: ProducerIdAndEpoch, coordinator_epoch: int, is_committed: bool, completion: Completion
     ) -> None:
-        """Write the marker that ends a transaction; answered with None."""
+        """Write the marker that ends a transaction. The answer is None."""
         if self._is_refused(completion):
             return
         marker = EndTransactionMarker(ControlType.COMMIT if is_committed else ControlType.ABORT, coordinator_epoch)
@@ -187,7 +187,7 @@ class CoordinatorContext(Generic[S]):
             self._complete_at(self._end_offset, [Respond(completion, None)])
 
     def stop(self) -> None:
-        """This broker is no longer in charge: everyone who waits is sent away, no timer goes off any more."""
+        """Stop: this broker no longer leads the partition. Refuse waiting requests and cancel all timers."""
         if self.state is CoordinatorState.STOPPED:
             return
         self._release(ErrorCode.NOT_COORDINATOR)
@@ -231,13 +231,13 @@ class CoordinatorContext(Generic[S]):
                 return
 
     def _take_part(self, records: Sequence[Any], encoded: list[StateRecord], effects: Sequence[object]) -> None:
-        """Gather what is to be appended, and replay it."""
+        """Collect records for the next append, and replay them."""
         if not encoded and not self._gathered.records:
             self._complete_at(self._end_offset, effects)
             return
         size_bytes = size_of(encoded)
         if self._gathered.size_bytes + size_bytes > self.log.batch_bytes_max // 2 and not self._is_flushed():
-            refuse(effects, ErrorCode.NOT_COORDINATOR)  # what the decision rests on could not be written
+            refuse(effects, ErrorCode.NOT_COORDINATOR)  # the records that this decision builds on could not be written
             return
         if not self._gathered.records:
             self._flush_later()
@@ -254,7 +254,7 @@ class CoordinatorContext(Generic[S]):
             self._environment.background.soon(self.flush)
 
     def _is_flushed(self) -> bool:
-        """False when that failed: the machine is another one now, and what was decided on the last one is void."""
+        """Flush. Return False if that failed: then there is a new shard, and decisions on the old one are void."""
         self.flush()
         return self.state is CoordinatorState.ACTIVE
 
@@ -262,17 +262,17 @@ class CoordinatorContext(Generic[S]):
         try:
             for record in records:
                 self.shard.replay(record, producer)
-        except Exception as error:  # the machine is half changed
+        except Exception as error:  # the shard may be partly changed
             self._roll_back(error)
 
     def flush(self) -> None:
-        """Append what was decided since the last time."""
+        """Append the records that were collected since the last append."""
         gathered, self._gathered = self._gathered, Gathered()
         if not gathered.records or self.state is not CoordinatorState.ACTIVE:
             return
         try:
             self._append(gathered.records, None)
-        except Exception as error:  # whatever it is: the machine knows what the log does not
+        except Exception as error:  # after any error, the shard has state that the log does not have
             refuse(gathered.effects, refusal_of(error))
             self._roll_back(error)
         else:
@@ -285,7 +285,7 @@ class CoordinatorContext(Generic[S]):
         producer: ProducerIdAndEpoch,
         is_marker: bool = False,
     ) -> bool:
-        """Append a batch of a producer's own; False when the log refuses it, of which the requester is told."""
+        """Append a transactional batch. Return False, and refuse the effects, if the log rejects the batch."""
         if not self._is_flushed():
             refuse(effects, ErrorCode.NOT_COORDINATOR)
             return False
@@ -302,7 +302,7 @@ class CoordinatorContext(Generic[S]):
         self._end_offset = self.log.append(batch_of(encoded, now_ms, compression, producer, is_marker), now_ms)
 
     def _complete_at(self, end_offset: int, effects: Sequence[object]) -> None:
-        """Let the effects happen once the high watermark has reached `end_offset`."""
+        """Carry out the effects once the high watermark has reached `end_offset`."""
         if not effects:
             return
         if self.log.high_watermark >= end_offset:
@@ -319,8 +319,8 @@ class CoordinatorContext(Generic[S]):
                     effect.completion.answer(effect.response)
                 elif self._perform is not None and self.state is not CoordinatorState.STOPPED:
                     self._perform(effect)
-            except Exception:  # one that fails must not keep the others from theirs
-                _log.exception("an answer of a coordinator could not be given")
+            except Exception:  # an effect that fails must not prevent the others
+                _log.exception("an effect of a coordinator's decision failed")
                 refuse([effect], ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def _run_timer(self, due: Due) -> None:
@@ -328,7 +328,7 @@ class CoordinatorContext(Generic[S]):
             return
         try:
             decision = due(self._environment.clock.now_ms())
-        except Exception as error:  # what the machine keeps in memory alone may be half changed
+        except Exception as error:  # soft state of the shard may be partly changed
             self._roll_back(error)
             return
         self._take(decision)
@@ -356,7 +356,7 @@ class CoordinatorContext(Generic[S]):
         return ShardParameters(self.partition, self.leader_epoch, self._timers, self._may_write)
 
     def _may_write(self) -> bool:
-        """Where this broker does not lead any more, the append finds out and says so."""
+        """Return whether decisions may have records. If this broker no longer leads, the append reports that."""
         return not self.log.is_leader or self.log.is_writable
 
     def _loaded(self, error: BaseException | None) -> None:
@@ -370,14 +370,14 @@ class CoordinatorContext(Generic[S]):
         self._end_offset = self.log.log_end_offset
         try:
             decision = self.shard.start(self._environment.clock.now_ms())
-        except Exception as unable:  # loading it again would end the same way
+        except Exception as unable:  # loading it again would fail in the same way
             self._give_up(unable)
         else:
             self._take(decision)
             self._work_off()
 
     def _give_up(self, error: BaseException) -> None:
-        """Until leadership moves; others may be able to read what this broker cannot."""
+        """Stop until leadership moves. Another broker may be able to load the log."""
         is_damage = isinstance(error, CorruptBatchError | StorageError)
         where = f"partition {self.partition} of an internal topic, read up to offset {self._loader.offset},"
         _log.error("%s cannot be loaded: %s", where, error, exc_info=None if is_damage else error)
@@ -385,7 +385,7 @@ class CoordinatorContext(Generic[S]):
         self.state = CoordinatorState.STOPPED
 
     def _roll_back(self, error: BaseException) -> None:
-        """Forget what the log does not have, by reading all of it again."""
+        """Drop state that the log does not have: load a new shard from the log."""
         trace = None if isinstance(error, ReplicationError) else error
         _log.warning("partition %d of an internal topic is loaded anew: %s", self.partition, error, exc_info=trace)
         self._release(ErrorCode.NOT_COORDINATOR)

@@ -1,7 +1,7 @@
-"""Groups as the servers ask for them: each request goes to the shard that keeps its group.
+"""The group coordinator of this broker: it passes each request to the context of the group's partition.
 
-Answers come through the completion: response messages where the request concerns one group, and what the docstring says
-elsewhere. Nothing here waits.
+Results are passed to the completion: response messages for requests about one group, and elsewhere what the docstring
+says. No method waits.
 """
 
 import uuid
@@ -41,7 +41,7 @@ FetchedOffsets = Mapping[TopicPartition, FetchedOffset]
 
 
 def random_uuid_text() -> str:
-    """Return a random id in Kafka's base64 form; like Apache Kafka's it never begins with a dash."""
+    """Return a random id in Kafka's base64 form. As in Apache Kafka, it never begins with a dash."""
     while (text := uuid_text(uuid.uuid4().bytes)).startswith("-"):
         pass
     return text
@@ -80,7 +80,7 @@ class GroupCoordinator:
         )
 
     def timings_of(self, group_id: str) -> ConsumerTimings:
-        """Return the timings of a consumer group; read again when somebody asks after settings have changed."""
+        """Return the timings of a consumer group. They are cached until settings change."""
         found = self._timings.get(group_id)
         if found is None:
             overrides = self._image.configs(ConfigResource(RESOURCE_GROUP, group_id))
@@ -90,7 +90,7 @@ class GroupCoordinator:
 
     @property
     def topics(self) -> Topics:
-        """Of the cluster; gathered when somebody asks after a change."""
+        """The topics of the cluster, computed on demand after a change."""
         if self._topics is None:
             self._topics = {
                 name: Topic(topic.topic_id, len(topic.partitions)) for name, topic in self._image.topics_by_name.items()
@@ -110,7 +110,7 @@ class GroupCoordinator:
                 context.write_eventually(lambda shard, now_ms: shard.topics_deleted(deleted))
 
     def _context_begun(self, context: CoordinatorContext[GroupCoordinatorShard]) -> None:
-        """The coordinator before may not have got as far as forgetting the offsets of a topic that was deleted."""
+        """Delete the offsets of deleted topics, because the previous coordinator may not have done so."""
         context.write_eventually(lambda shard, now_ms: shard.topics_missing(self.topics))
 
     def samples(self) -> Iterator[Sample]:
@@ -126,7 +126,7 @@ class GroupCoordinator:
         self._write_named(request.group_id, lambda shard, now_ms: shard.join(joining, now_ms), completion)
 
     def abandon_join(self, group_id: str, completion: Completion) -> None:
-        """Whoever asked to join has gone away before there was an answer."""
+        """Called when a client disconnects while its JoinGroup waits."""
         self._write(group_id, lambda shard, now_ms: shard.abandon_join(group_id, completion, now_ms), NOBODY)
 
     def sync(self, request: SyncGroupRequest, completion: Completion) -> None:
@@ -154,7 +154,7 @@ class GroupCoordinator:
     # -- groups of any kind
 
     def list_groups(self, states: Iterable[str], types: Iterable[str]) -> Iterator[Group]:
-        """Those of the shards that are loaded here."""
+        """Yield the groups of all loaded shards."""
         for context in self.runtime.active_contexts():
             yield from context.shard.listed(states, types)
 
@@ -163,17 +163,17 @@ class GroupCoordinator:
         return self.runtime.is_loading
 
     def describe(self, group_id: str, describe: Callable[[str, Group | None], Any], completion: Completion) -> None:
-        """Answered with what `describe` makes of the group, which is None when there is none of that name."""
+        """Answer with `describe(group)`; the group is None if it does not exist."""
         self._read(group_id, lambda shard, now_ms: describe(group_id, shard.groups.get(group_id)), completion)
 
     def delete_group(self, group_id: str, completion: Completion) -> None:
-        """Answered with NONE."""
+        """Delete a group. The answer is ErrorCode.NONE."""
         self._write(group_id, lambda shard, now_ms: shard.delete_group(group_id), completion)
 
     def describe_timeline(
         self, group_id: str, describe: Callable[[Iterable[GroupEvent]], Any], completion: Completion
     ) -> None:
-        """Answered with what `describe` makes of what happened since the group came to this broker."""
+        """Answer with `describe(events)` of what happened since this broker coordinates the group."""
         self._read(group_id, lambda shard, now_ms: describe(shard.find(group_id).timeline), completion)
 
     # -- offsets
@@ -186,7 +186,7 @@ class GroupCoordinator:
         retention_ms: int,
         completion: Completion,
     ) -> None:
-        """Answered with the outcomes, in the order of the commits."""
+        """Answer with the error codes, in the order of the commits."""
         self._write(
             group_id,
             lambda shard, now_ms: shard.commit_offsets(group_id, committer, commits, retention_ms, now_ms),
@@ -201,7 +201,7 @@ class GroupCoordinator:
         producer: ProducerIdAndEpoch,
         completion: Completion,
     ) -> None:
-        """As `commit_offsets`; they count once the marker of the producer's transaction says so."""
+        """As `commit_offsets`, but the offsets take effect when the producer's transaction commits."""
 
         def operation(shard: GroupCoordinatorShard, now_ms: int) -> GroupResult:
             partitions = (commit.partition for commit in commits)
@@ -221,7 +221,7 @@ class GroupCoordinator:
         is_committed: bool,
         completion: Completion,
     ) -> None:
-        """A marker for a partition of __consumer_offsets; answered with None once it is committed."""
+        """Append a marker to a partition of __consumer_offsets. Answer with None once it is committed."""
         self.runtime.end_transaction(partition, producer, coordinator_epoch, is_committed, completion)
 
     def fetch_offsets(
@@ -232,7 +232,7 @@ class GroupCoordinator:
         member: tuple[str | None, int],
         completion: Completion,
     ) -> None:
-        """Answered with FetchedOffsets; `partitions` None asks for all, `member` is a member's id and epoch."""
+        """Answer with FetchedOffsets. `partitions` None: all. `member`: id and epoch of the member that asks."""
 
         def question(shard: GroupCoordinatorShard, now_ms: int) -> FetchedOffsets:
             group = shard.groups.get(group_id)
@@ -243,7 +243,7 @@ class GroupCoordinator:
         self._read(group_id, question, completion)
 
     def delete_offsets(self, group_id: str, partitions: list[TopicPartition], completion: Completion) -> None:
-        """Answered with the outcomes, in the order of the partitions."""
+        """Answer with the error codes, in the order of the partitions."""
         if not group_id:
             completion.refuse(ErrorCode.INVALID_GROUP_ID)
             return
@@ -260,7 +260,7 @@ class GroupCoordinator:
     # -- the way to the shard
 
     def _write(self, group_id: str, operation: Operation[GroupCoordinatorShard], completion: Completion) -> None:
-        """The empty name stands for a group too: some have committed offsets under it for ages."""
+        """Write to a group with any id. The empty id is valid, because old clients commit offsets under it."""
         self.runtime.write(group_id, operation, completion)
 
     def _write_named(self, group_id: str, operation: Operation[GroupCoordinatorShard], completion: Completion) -> None:
@@ -276,7 +276,7 @@ class GroupCoordinator:
 
 
 def _are_topics_changed(delta: MetadataDelta, before: ClusterImage, image: ClusterImage) -> bool:
-    """Topics came, went or grew; a change of leaders is none to groups."""
+    """Return whether topics were created, deleted or extended. A change of leaders does not affect groups."""
     if delta.topics_created or delta.topics_deleted:
         return True
     return any(

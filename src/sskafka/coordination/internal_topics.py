@@ -1,8 +1,8 @@
-"""The topics that coordinators keep their state in, and which of their partitions keeps a key.
+"""The internal topics with the state of coordinators, and the partition of a group or transactional id in them.
 
-They are made when somebody first looks for a coordinator.
-Kafka's defaults want three replicas. A cluster that never had as many brokers would have no coordinator at all, so the
-number is cut to the brokers there are (registered ones, up or not, and the other members of a combined quorum).
+Kafka's defaults require three replicas. A cluster with fewer brokers would have no coordinator at all, so the
+replication factor is limited to the number of brokers: those that are registered, running or not, and the other members
+of a combined quorum.
 """
 
 from sskafka.metadata.image import ClusterImage
@@ -17,7 +17,7 @@ TRANSACTION_STATE = "__transaction_state"
 
 
 def internal_topic(name: str, settings: Settings, image: ClusterImage) -> CreatableTopic:
-    """What to ask the controller for."""
+    """Return the CreateTopics request for an internal topic."""
     if name == CONSUMER_OFFSETS:
         return _offsets_topic(settings, image)
     assert name == TRANSACTION_STATE, name
@@ -69,7 +69,7 @@ def _replication_factor(wanted: int, settings: Settings, image: ClusterImage) ->
 
 
 def java_hash(text: str) -> int:
-    """String.hashCode: 31 * hash + each UTF-16 unit, in 32 bits."""
+    """Return Java's String.hashCode: 31 * hash + code unit, for each UTF-16 code unit, in 32 bits."""
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0
     for at in range(0, len(units), 2):
@@ -78,6 +78,6 @@ def java_hash(text: str) -> int:
 
 
 def partition_of(key: str, partition_count: int) -> int:
-    """Kafka takes the absolute value, which for the smallest integer is 0."""
+    """Return the absolute value as Kafka computes it: 0 for the smallest integer."""
     value = java_hash(key)
     return (0 if value == -_SIGN else abs(value)) % partition_count

@@ -1,8 +1,9 @@
-"""Loading: replaying the log of an internal topic into a shard that is about to be in charge of it.
+"""Loading: replay the log of an internal topic's partition into a new shard.
 
-A long log must not hold up the event loop: batches are replayed for a few milliseconds a turn, and what is not in the
-page cache is read by a thread. A broker that starts, or takes over from another, comes to lead dozens of partitions at
-once; `LoadingTurns` lets one of them have each turn. Requests that come meanwhile get COORDINATOR_LOAD_IN_PROGRESS.
+A long log must not block the event loop. Batches are replayed for a few milliseconds per turn, and a thread reads data
+that is not in the page cache. A broker that starts, or takes over from another, becomes the leader of dozens of
+partitions at once; `LoadingTurns` gives each turn to one of them. Requests in the meantime get
+COORDINATOR_LOAD_IN_PROGRESS.
 
 A record that cannot be read is skipped (unreadable_records.py). Only a batch header that does not say where the next
 batch begins ends the load.
@@ -40,7 +41,7 @@ READ_BYTES = 1024 * 1024
 
 
 class CoordinatorLoader:
-    """Calls `done` with None once the machine knows everything up to the end of the log, or with what went wrong."""
+    """Calls `done` with None when the shard has replayed the whole log, or with the error."""
 
     def __init__(
         self,
@@ -60,7 +61,7 @@ class CoordinatorLoader:
         self._done = done
         self._read_bytes = read_bytes
         self.offset = log.log_start_offset
-        """Everything before it is replayed."""
+        """The offset up to which the log is replayed."""
         self._batches: Iterator[None] = iter(())
         self._is_cancelled = False
 
@@ -82,7 +83,7 @@ class CoordinatorLoader:
             self._done(None)
 
     def _replay_for_a_turn(self) -> bool:
-        """True at the end of the log; otherwise the next turn is on its way."""
+        """Return True at the end of the log. Otherwise the next turn is scheduled."""
         stop_ms = self._clock.monotonic_ms() + TURN_MS
         while True:
             for _ in self._batches:
@@ -96,7 +97,7 @@ class CoordinatorLoader:
                 return False
 
     def _take_up(self, part: FileSlice) -> bool:
-        """False when the bytes come from the disk; the turn after that goes on with them."""
+        """Return False if a thread has to read the bytes; a later turn continues with them."""
         data = part.read_now()
         if data is None:
             self._read_in_thread(part)
@@ -154,7 +155,7 @@ def replay_batch(
             offset = record.offset
             _replay_record(shard, record, producer, unreadable)
             offset += 1
-    except Exception as error:  # the rest of the batch cannot be told apart
+    except Exception as error:  # the records after it in the batch cannot be found
         unreadable.skip(offset, max(1, header.next_offset - offset), error)
 
 
@@ -177,12 +178,12 @@ def _replay_record(
         decoded = shard.decode(StateRecord(record.key, record.value))
         if decoded is not None:
             shard.replay(decoded, producer)
-    except Exception as error:  # whatever bytes can cause: the other records of the partition still count
+    except Exception as error:  # a damaged record can cause any error; other records are valid
         unreadable.skip(record.offset, 1, error)
 
 
 class LoadingTurns:
-    """A Background for loaders."""
+    """A Background for loaders, which run one after the other."""
 
     def __init__(self, background: Background) -> None:
         self._background = background

@@ -1,4 +1,4 @@
-"""The log under a shard: one partition of an internal topic, as far as a shard needs it, and batches for it."""
+"""The log of a coordinator's partition, as far as a context uses it, and the batches that are appended to it."""
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol
@@ -21,7 +21,7 @@ class CoordinatorLog(Protocol):
 
     @property
     def is_writable(self) -> bool:
-        """Whether enough replicas are in sync for an append to be promised."""
+        """Whether enough replicas are in sync for an append."""
         ...
 
     @property
@@ -40,21 +40,21 @@ class CoordinatorLog(Protocol):
     def batch_bytes_max(self) -> int: ...
 
     def append(self, batch: bytearray, now_ms: int) -> int:
-        """The offset behind the batch; raises what kept it from being written."""
+        """Append the batch. Return the offset after it, or raise the error that prevented the append."""
         ...
 
     def read(self, offset: int, max_bytes: int) -> list[FileSlice]:
-        """Whole batches from `offset` on, committed or not."""
+        """Read batches from `offset` on, committed or not."""
         ...
 
     @property
     def committed_waiters(self) -> OffsetWaiters:
-        """Who waits for the high watermark."""
+        """The operations that wait for the high watermark."""
         ...
 
 
 class PartitionLog:
-    """A replica on this broker. Leadership may go at any time; then every append fails."""
+    """The log of a replica on this broker. Leadership may move at any time; then every append fails."""
 
     __slots__ = ("partition",)
 
@@ -101,7 +101,7 @@ class PartitionLog:
 
 
 class Gathered:
-    """What was decided in this turn and is not appended yet."""
+    """Records and effects of decisions that are not appended yet."""
 
     __slots__ = ("effects", "records", "size_bytes")
 
@@ -134,7 +134,7 @@ def batch_of(
 
 
 def parts_of(records: Sequence[StateRecord], part_bytes: int) -> Iterator[slice]:
-    """At least one, in order; none is larger than `part_bytes` unless a record is."""
+    """Yield at least one slice of the records, in order. None exceeds `part_bytes`, unless a single record does."""
     start, size_bytes = 0, 0
     for at, record in enumerate(records):
         size_bytes += _record_bytes(record)
@@ -149,7 +149,7 @@ def fits(records: Sequence[StateRecord], batch_bytes_max: int) -> bool:
 
 
 def size_of(records: Sequence[StateRecord]) -> int:
-    """Return how many bytes they have at most in a batch, beside its header."""
+    """Return an upper bound of the records' bytes in a batch, without its header."""
     return sum(map(_record_bytes, records))
 
 

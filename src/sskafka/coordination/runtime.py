@@ -1,8 +1,8 @@
-"""The shards of one internal topic on this broker: which there are, and which of them a key belongs to.
+"""The contexts of one internal topic on this broker, by partition, as in Kafka's CoordinatorRuntime.
 
-Told of metadata once it is in effect, it begins a shard for every partition that this broker has come to lead and
-stops the others. `make_shard` makes the state machine of a shard: groups for __consumer_offsets, transactions for
-__transaction_state.
+When the replicas have applied new metadata, the runtime starts a context for every partition that this broker now
+leads, and stops the contexts of partitions that it no longer leads. `make_shard` creates the shard of a context: groups
+for __consumer_offsets, transactions for __transaction_state.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ S = TypeVar("S", bound=CoordinatorShard[Any])
 
 
 class CoordinatorRuntime(Generic[S]):
-    """`perform` carries out the effects of decisions, see shard.py."""
+    """`perform` carries out the effects of decisions, see context.py."""
 
     def __init__(
         self,
@@ -49,12 +49,12 @@ class CoordinatorRuntime(Generic[S]):
         self._environment = environment
         self._perform = perform
         self.on_begun: Callable[[CoordinatorContext[S]], None] | None = None
-        """Hears of every shard that begins to load."""
+        """Called with every context that starts to load."""
 
     # -- what is asked
 
     def partition_of(self, key: str) -> int | None:
-        """None while the internal topic does not exist."""
+        """Return the partition of a key, or None while the internal topic does not exist."""
         count = self._replicas.partition_count(self.topic)
         return partition_of(key, count) if count else None
 
@@ -76,26 +76,26 @@ class CoordinatorRuntime(Generic[S]):
         is_committed: bool,
         completion: Completion,
     ) -> None:
-        """For a marker that belongs into a partition of this topic."""
+        """Append a transaction marker to a partition of this topic."""
         context = self._context(partition, completion)
         if context is not None:
             context.end_transaction(producer, coordinator_epoch, is_committed, completion)
 
     def is_in_charge(self, key: str, leader_epoch: int) -> bool:
-        """Whether this broker still coordinates the key, as it did in that leader epoch."""
+        """Return whether this broker still coordinates the key in the given leader epoch."""
         partition = self.partition_of(key)
         context = None if partition is None else self.contexts.get(partition)
         return context is not None and context.leader_epoch == leader_epoch
 
     def all_contexts(self) -> list[CoordinatorContext[S]]:
-        """Loaded or not."""
+        """Return all contexts, loaded or not."""
         return list(self.contexts.values())
 
     def active_contexts(self) -> Iterator[CoordinatorContext[S]]:
         return (context for context in list(self.contexts.values()) if context.state is CoordinatorState.ACTIVE)
 
     def samples(self, prefix: str) -> Iterator[Sample]:
-        """Of its shards, by their states, and of how they were loaded."""
+        """Yield the number of contexts by state, and how long loading took."""
         counts = Counter(context.state for context in self.contexts.values())
         for state in CoordinatorState:
             yield Sample(prefix + "num_partitions", (("state", state.value),), counts[state])
@@ -113,7 +113,7 @@ class CoordinatorRuntime(Generic[S]):
         return self._context(partition, completion)
 
     def _context(self, partition: int, completion: Completion) -> CoordinatorContext[S] | None:
-        """A partition that this broker is about to lead is as good as one that is being loaded."""
+        """Return the context, or refuse. A partition that this broker is about to lead counts as loading."""
         context = self.contexts.get(partition)
         if context is None:
             leadership = self._replicas.leadership_of(self.topic, partition)
@@ -124,7 +124,7 @@ class CoordinatorRuntime(Generic[S]):
     # -- what the metadata says
 
     def metadata_changed(self, delta: MetadataDelta, image: ClusterImage) -> None:
-        """Called when the replicas are as `image` has them."""
+        """Called when the replicas match `image`."""
         if any(topic.name == self.topic for topic in delta.topics_deleted.values()):
             self.stop()
         topic = image.topics_by_name.get(self.topic)
@@ -133,7 +133,7 @@ class CoordinatorRuntime(Generic[S]):
                 self._check_leadership(topic, partition)
 
     def _check_leadership(self, topic: TopicImage, partition: int) -> None:
-        """A new leader epoch begins a new shard, even with the same leader: another may have led in between."""
+        """Start a new context for a new leader epoch, even with the same leader: another may have led in between."""
         state = topic.partitions[partition]
         context = self.contexts.get(partition)
         is_ours = state.leader == self._replicas.broker_id

@@ -1,8 +1,8 @@
-"""The deadlines of one machine on the broker's timer wheel.
+"""The timers of one shard on the broker's timer wheel.
 
-Sessions are renewed with every heartbeat and seldom run out. Putting a deadline off touches no wheel: the timer that
-is there goes off at its old time, finds the deadline later and is set anew. What comes due while the shard cannot write
-waits until it can.
+Sessions are renewed with every heartbeat and seldom expire. So postponing a deadline does not touch the wheel: the
+existing timer fires at its old time, finds that the deadline is later, and is set again. Timers that are due while the
+log cannot be written wait until it can.
 """
 
 from collections.abc import Callable, Hashable

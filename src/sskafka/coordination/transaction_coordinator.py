@@ -1,6 +1,6 @@
 """The coordinator of the transactional ids whose partitions of `__transaction_state` this broker leads.
 
-Connects the pure shard with its runtime, with the sender of markers and with whoever hands out producer ids. Requests
+It connects the pure shards with their runtime, with the sender of markers and with the source of producer ids. Requests
 come from the handlers (`init_producer_id`, `add_partitions`, `end_txn`: awaited) and from the leaders of partitions
 (`answer_leader`).
 """
@@ -37,12 +37,12 @@ _METRICS = "kafka_coordinator_transaction_"
 COMPLETION_RETRY_MS = 200
 
 NextProducerId = Callable[[], Awaitable[int]]
-"""A producer id that nobody else will ever get."""
+"""Returns an unused producer id."""
 Verified = Callable[[dict[TopicPartition, ErrorCode]], None]
 
 
 class _Completing:
-    """Hears whether the completion of a transaction was written."""
+    """Called when the COMPLETE state of a transaction is committed, or could not be written."""
 
     __slots__ = ("_again", "_done")
 
@@ -79,7 +79,7 @@ class TransactionCoordinator:
         self._sender = sender
         self._environment = environment
         self._completing: dict[str, SendMarkers] = {}
-        """By transactional id: every partition has its marker, and the log of the coordinator does not say so yet."""
+        """By transactional id: transactions whose markers are all written, but whose COMPLETE state is not."""
         self._outcomes: Counter[TransactionOutcome] = Counter()
         self._runtime: CoordinatorRuntime[TransactionCoordinatorShard] = CoordinatorRuntime(
             TRANSACTION_STATE, replicas, self._make_shard, environment, self._perform
@@ -109,7 +109,7 @@ class TransactionCoordinator:
                 self._outcomes[effect] += 1
 
     def _send_markers(self, markers: SendMarkers) -> None:
-        """Markers that every partition has already are not sent again; only their completion is not written yet."""
+        """Send markers, unless all partitions have them and only the COMPLETE state is missing."""
         if self._completing.get(markers.transaction.transactional_id) != markers:
             self._sender.send(markers, lambda: self._is_in_charge(markers), self._complete)
 
@@ -121,7 +121,7 @@ class TransactionCoordinator:
         self._try_to_complete(sent)
 
     def _try_to_complete(self, sent: SendMarkers) -> None:
-        """Write that the transaction is complete, as soon as its partition takes it: replicas may be missing."""
+        """Write the COMPLETE state. Retry while the partition cannot be written (min.insync.replicas)."""
         transactional_id = sent.transaction.transactional_id
         if self._completing.get(transactional_id) is not sent:
             return
@@ -167,7 +167,7 @@ class TransactionCoordinator:
     async def _with_spare_id(
         self, transactional_id: str, operation: Callable[[int | None], Operation[TransactionCoordinatorShard]]
     ) -> TransactionResult:
-        """New producer ids are seldom needed and come from the controller: first without, then with one."""
+        """Try without a new producer id first: one is seldom needed, and the controller allocates it."""
         verdict = await self._write(transactional_id, operation(None))
         while verdict.needs_producer_id:
             verdict = await self._write(transactional_id, operation(await self._next_producer_id()))
@@ -213,7 +213,7 @@ class TransactionCoordinator:
         partitions: Collection[TopicPartition],
         verified: Verified,
     ) -> None:
-        """Final errors are confirmed by the log, see `TransactionCoordinatorShard`; everything else needs no write."""
+        """Verify partitions. Final errors must be confirmed by the log, see `TransactionCoordinatorShard`."""
 
         def answered(outcome: dict[TopicPartition, ErrorCode]) -> None:
             if FINAL_ERRORS.isdisjoint(outcome.values()):
@@ -232,15 +232,15 @@ class TransactionCoordinator:
         )
 
     def _knows(self, partitions: Collection[TopicPartition]) -> bool:
-        """A leader may have heard of a topic first. What this broker does not know when the transaction ends is taken
-        for deleted and gets no marker, so it must know what it takes on."""
+        """Return whether this broker knows the partitions. A leader may have heard of a new topic first, but a
+        partition that the coordinator does not know counts as deleted when the transaction ends, and gets no marker."""
         image = self._image()
         return all(image.partition(*item) is not None for item in partitions)
 
     # -- requests of administrators
 
     async def describe(self, transactional_id: str) -> TransactionMetadata:
-        """Raises KafkaError when it is not known, or not here."""
+        """Return the state of an id. Raise KafkaError if the id is unknown or has another coordinator."""
         completion = FutureCompletion()
         self._runtime.read(transactional_id, lambda shard, _: shard.find(transactional_id), completion)
         known: TransactionMetadata | None = await completion.future
@@ -249,7 +249,7 @@ class TransactionCoordinator:
         return known
 
     def samples(self) -> Iterator[Sample]:
-        """Names are ours where Kafka has no metric of the kind."""
+        """Yield metrics. Those that Kafka does not have, have names of our own."""
         states = Counter(known.state for known in self)
         for state in TransactionState:
             yield Sample(_METRICS + "transactions", (("state", state.label),), states[state])
@@ -268,7 +268,7 @@ class TransactionCoordinator:
 
 
 class _ForLeader:
-    """A leader that asked about partitions is told of each of them."""
+    """Passes the result to the leader that asked: an error code for each partition."""
 
     __slots__ = ("_partitions", "_verified")
 

@@ -1,15 +1,16 @@
-"""Transaction markers: bringing the outcome of a prepared transaction to every partition in it, and writing it there.
+"""Transaction markers: send the outcome of a prepared transaction to all of its partitions, and append it there.
 
-    SendMarkers -> by leader of each partition -> this broker: `MarkerWriter` writes at once
-                                               -> another one: one WriteTxnMarkers under way, the rest gathers behind it
+    SendMarkers -> by leader of each partition -> this broker: `MarkerWriter` appends at once
+                                               -> another one: one WriteTxnMarkers in flight, further markers wait
     all partitions done -> `completed`
 
-A partition whose leader moves, is away, or lacks replicas is tried again, for as long as this broker coordinates. A
-partition that was deleted needs no marker. A coordinator that was replaced stops when the leaders say so.
+Markers are sent again if the leader of a partition moves, is down or lacks in-sync replicas, as long as this broker
+coordinates the transaction. A deleted partition needs no marker. A coordinator that was replaced stops when a leader
+responds TRANSACTION_COORDINATOR_FENCED.
 
-The marker of a data partition is a control batch in its log. A partition of `__consumer_offsets` has a coordinator on
-top of its log: the group coordinator writes the marker there, so that the offsets which wait for it count, or vanish.
-Whoever asked for a marker is told once it is committed.
+The marker of a data partition is a control batch in its log. In a partition of `__consumer_offsets` the group
+coordinator appends the marker, because the pending offsets of the transaction take effect, or are dropped, with it.
+Completions are called when the marker is committed.
 """
 
 import logging
@@ -65,7 +66,7 @@ class Marker(NamedTuple):
 
 
 class GroupTransactions(Protocol):
-    """The group coordinator, as far as transactions reach it."""
+    """The group coordinator, as far as transactions use it."""
 
     def end_transaction(
         self,
@@ -78,7 +79,7 @@ class GroupTransactions(Protocol):
 
 
 class MarkerWriter:
-    """`code_of` gives the protocol's code for what the layers below raise."""
+    """`code_of` maps errors of the layers below to error codes."""
 
     def __init__(
         self,
@@ -103,7 +104,7 @@ class MarkerWriter:
                 self._end_offsets(marker, target.partition, written)
             else:
                 self._append(marker, partition, written)
-        except Exception as error:  # each partition fails for itself
+        except Exception as error:  # a partition that fails does not affect the others
             written(self._code_of(error))
 
     def _end_offsets(self, marker: Marker, index: int, written: Written) -> None:
@@ -136,7 +137,7 @@ class _Told:
 
 
 class PendingMarkers:
-    """One transaction's markers on their way. `is_wanted`: this broker still coordinates the transaction."""
+    """Markers of one transaction that are being sent. `is_wanted`: this broker still coordinates the transaction."""
 
     __slots__ = ("completed", "is_wanted", "marker", "markers", "waiting")
 
@@ -186,9 +187,9 @@ class MarkerSender:
     def send(
         self, markers: SendMarkers, is_wanted: Callable[[], bool], completed: Callable[[SendMarkers], None]
     ) -> None:
-        """Call `completed` when every partition has its marker, unless `is_wanted` says no before that.
+        """Send markers, and call `completed` when every partition has one. Stop when `is_wanted` returns False.
 
-        Does nothing where the same markers are under way already."""
+        Do nothing if the same markers are being sent already."""
         transactional_id = markers.transaction.transactional_id
         known = self._under_way.get(transactional_id)
         if known is not None and known.markers == markers:
@@ -217,7 +218,7 @@ class MarkerSender:
         for target in partitions:
             state = image.partition(*target)
             if state is None:
-                self._done(delivery, target)  # deleted, with all that was written to it
+                self._done(delivery, target)  # deleted, with all of its records
             elif state.leader < 0:
                 unled.append(target)
             elif state.leader == self._broker_id:
@@ -243,7 +244,7 @@ class MarkerSender:
             case ErrorCode.NONE:
                 self._done(delivery, target)
             case ErrorCode.INVALID_PRODUCER_EPOCH:
-                # The producer has gone on to a newer epoch there, which it could only with this transaction ended.
+                # The producer has a newer epoch there, which it can only have after the end of this transaction.
                 _log.warning("%s has ended %s already", target, delivery.transactional_id)
                 self._done(delivery, target)
             case ErrorCode.TRANSACTION_COORDINATOR_FENCED:

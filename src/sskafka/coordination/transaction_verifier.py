@@ -1,7 +1,7 @@
-"""Asking the coordinator, wherever it is, whether a producer's transaction is open in a partition led here.
+"""Ask the transaction coordinator, local or remote, whether a transaction is open in a partition led by this broker.
 
-Older clients add partitions themselves, so the question only verifies; newer ones leave it to the leader, whose
-question adds them (`adds`). Questions to one broker gather behind the one under way.
+Older clients add partitions themselves, so the coordinator only verifies them. Newer clients leave that to the leader,
+whose request adds them (`adds`). While a request to a broker is in flight, further questions for it are collected.
 """
 
 import logging
@@ -58,7 +58,7 @@ class TransactionVerifier:
         self._call_later(0, call)
 
     def ask(self, question: Question) -> None:
-        """`question.verified` is called once, perhaps at once."""
+        """Ask. `question.verified` is called once, possibly before this returns."""
         leader = self._coordinator_of(question.transactional_id)
         if leader < 0:
             question.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -87,7 +87,7 @@ class _Queue(RequestQueue[Question, AddPartitionsToTxnResponse]):
     """Questions to the coordinators on one other broker."""
 
     def _select(self, waiting: Sequence[Question]) -> tuple[Sequence[Question], Sequence[Question]]:
-        """An answer is known by its transactional id, so a request holds one question of each."""
+        """Build a request with one question for each transactional id, because responses are matched by that id."""
         asked: dict[str, Question] = {}
         for question in waiting:
             asked.setdefault(question.transactional_id, question)
@@ -110,8 +110,8 @@ class _Queue(RequestQueue[Question, AddPartitionsToTxnResponse]):
 def _tell(question: Question, outcome: Outcome) -> None:
     try:
         question.verified(outcome)
-    except Exception:  # one who cannot go on must not keep those behind it from their answers
-        _log.exception("%s could not go on with what its coordinator said", question.transactional_id)
+    except Exception:  # an error in one callback must not affect the other questions
+        _log.exception("the transaction coordinator's response to %s was not processed", question.transactional_id)
 
 
 def _transaction(question: Question) -> AddPartitionsToTxnTransaction:

@@ -10,7 +10,7 @@ _log = logging.getLogger(__name__)
 
 
 class UnreadableRecords:
-    """Those of one load of one partition."""
+    """The unreadable records of one load of one partition."""
 
     __slots__ = ("_partition", "count")
 
@@ -19,7 +19,7 @@ class UnreadableRecords:
         self.count = 0
 
     def skip(self, offset: int, records: int, reason: BaseException) -> None:
-        """Count `records` records from `offset` on, of which none is replayed."""
+        """Count `records` records from `offset` on that are skipped."""
         if self.count == 0:
             _log.error(
                 "offset %d in partition %d of an internal topic cannot be read and is skipped: %s: %s",

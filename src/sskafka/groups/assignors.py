@@ -1,11 +1,10 @@
-"""Who reads which partitions of a consumer group: the coordinator's own assignors.
+"""The coordinator's assignors, which assign partitions to the members of a consumer group.
 
-    range      the partitions of each topic in a row, shared out to its subscribers in the order of their names; topics
-               with as many partitions and the same subscribers are shared out alike, so that they can be joined
-    uniform    everybody has as many partitions as everybody else, give or take one, and keeps what it has where it can
+    range      each subscriber, in the order of names, gets a contiguous range of each topic's partitions. Topics with
+               the same number of partitions and the same subscribers are assigned alike, so that they can be joined
+    uniform    all members get the same number of partitions, give or take one, and keep what they have if possible
 
-Both are functions of the subscriptions and of the assignment before, and of nothing else: the same question has the
-same answer on every coordinator.
+Both depend only on the subscriptions and the previous assignment, so all coordinators compute the same assignment.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,10 +20,10 @@ NOTHING: Partitions = frozenset()
 class Subscriber(NamedTuple):
     member_id: str
     name: str
-    """By which members are put in order: static members keep their place over restarts."""
+    """The sort key. That of a static member stays the same across restarts."""
     topics: frozenset[Uuid]
     assigned: Partitions
-    """By the assignment before."""
+    """The previous assignment."""
 
 
 Assignment = dict[str, Partitions]
@@ -66,7 +65,7 @@ class _UniformAssignment:
         return _frozen(self._assigned)
 
     def _readers_of_topics(self) -> dict[Uuid, list[int]]:
-        """The places of those who read a topic; topics with the same readers share one list."""
+        """Return the ranks of each topic's subscribers. Topics with the same subscribers share one list."""
         readers: dict[Uuid, list[int]] = {}
         for topics, ranks in self._alike.items():
             for topic_id in topics:
@@ -75,7 +74,7 @@ class _UniformAssignment:
         return readers
 
     def _keep_what_is_fair(self) -> None:
-        """Nobody keeps more than an even share; where that does not come out even, the first ones may have one more."""
+        """Let members keep up to an even share. If there is a remainder, the first members may keep one more."""
         total = sum(count for topic, count in self._counts.items() if topic in self._readers)
         share, more = divmod(total, len(self._ordered)) if self._ordered else (0, 0)
         for subscriber in self._by_size():
@@ -96,7 +95,7 @@ class _UniformAssignment:
         return is_there and topic_id in subscriber.topics and item not in self._owners
 
     def _give_the_rest(self) -> None:
-        """To those with the least; a heap for each set of readers finds them."""
+        """Assign the remaining partitions to the members with the fewest, by a heap for each set of subscribers."""
         heaps: dict[int, list[tuple[int, int]]] = {}
         for topic_id in self._fewest_readers_first():
             readers = self._readers[topic_id]
@@ -108,7 +107,7 @@ class _UniformAssignment:
                     self._give((topic_id, index), self._names[self._lightest(heap)])
 
     def _lightest(self, heap: list[tuple[int, int]]) -> int:
-        """Loads only grow while the rest is given away, so a load in the heap may be too low, never too high."""
+        """Return the rank with the lowest load. Loads only grow here, so those in the heap may be too low only."""
         while True:
             noted, rank = heap[0]
             load = self._load(rank)
@@ -120,7 +119,7 @@ class _UniformAssignment:
         return len(self._assigned[self._names[rank]])
 
     def _fewest_readers_first(self) -> list[Uuid]:
-        """The others have more to choose from."""
+        """Return topics with few subscribers first, because partitions of other topics have more candidates."""
         topics = [topic_id for topic_id in self._counts if topic_id in self._readers]
         return sorted(topics, key=lambda topic_id: (len(self._readers[topic_id]), topic_id))
 
@@ -132,7 +131,7 @@ class _UniformAssignment:
         self._assigned[member_id].add(item)
 
     def _even_out(self) -> None:
-        """Where subscriptions differ, the shares above may not be even: move partitions while that helps."""
+        """Move partitions while that evens out the shares, which may be uneven if subscriptions differ."""
         is_moved = True
         while is_moved:
             moves = [self._even_out_topic(topic_id) for topic_id in self._fewest_readers_first()]
@@ -159,7 +158,7 @@ class _UniformAssignment:
 
 
 def _by_subscription(ordered: list[Subscriber]) -> dict[frozenset[Uuid], list[int]]:
-    """The places of those who want the same topics: nearly always everybody wants the same."""
+    """Return the ranks of members by subscription. Nearly always all members have the same subscription."""
     alike: dict[frozenset[Uuid], list[int]] = {}
     for rank, subscriber in enumerate(ordered):
         alike.setdefault(subscriber.topics, []).append(rank)

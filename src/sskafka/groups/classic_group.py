@@ -1,19 +1,20 @@
-"""A classic group: its members, its generation, and where it is in a rebalance.
+"""A classic group: its members, its generation, and its state in a rebalance.
 
     from                     to                    when
     ───────────────────────  ────────────────────  ─────────────────────────────────────────────────────────────
-    Empty                    PreparingRebalance    the first member joins; further ones are waited for
-    Stable, Completing       PreparingRebalance    a member joins, leaves, dies or says something new
-    PreparingRebalance       CompletingRebalance   all have joined again, or the time for that is over: a new
-                                                   generation begins and its leader is asked to assign
-    PreparingRebalance       Empty                 nobody is left
-    CompletingRebalance      Stable                the leader has brought the assignment
+    Empty                    PreparingRebalance    the first member joins; the group waits for others
+    Stable, Completing       PreparingRebalance    a member joins, leaves, times out or changes
+    PreparingRebalance       CompletingRebalance   all have rejoined, or the rebalance timed out: a new
+                                                   generation begins, and its leader has to assign
+    PreparingRebalance       Empty                 no members are left
+    CompletingRebalance      Stable                the leader has sent the assignment
 
-The log keeps the generation that was completed last: its members, protocol, leader and assignments. `replay` takes that
-over. Everything else is soft state, as in Kafka: who joins or waits, protocols beside the chosen one, a rebalance under
-way and the number of its generation. Decisions change it as they are made; a new coordinator begins without it.
+The log has the last completed generation: its members, protocol, leader and assignments. `replay` takes it over.
+Everything else is soft state, as in Kafka: members that join, parked requests, protocols besides the selected one, and
+a rebalance in progress with the number of its generation. Decisions change soft state directly; a new coordinator
+starts without it.
 
-What happens over time (who is waited for, who has died) is in classic_rebalance.
+Timers and rebalances are in classic_rebalance.
 """
 
 from collections import Counter
@@ -37,14 +38,14 @@ class State(StrEnum):
     COMPLETING = "CompletingRebalance"
     STABLE = "Stable"
     DEAD = "Dead"
-    """What clients are told of a group that is not there."""
+    """The state that clients see for a group that does not exist."""
 
 
 _MAY_COME_FROM = {
     State.PREPARING: {State.EMPTY, State.STABLE, State.COMPLETING},
     State.COMPLETING: {State.PREPARING},
 }
-"""Decisions change no more than these; a group is Stable or Empty by what is replayed."""
+"""The transitions that decisions make. A group becomes Stable or Empty by `replay` only."""
 
 
 class StaticReplacement(NamedTuple):
@@ -71,11 +72,11 @@ class ClassicGroup:
         self.static_members: dict[str, str] = {}
         """Member ids by instance id."""
         self.pending_members: set[str] = set()
-        """Ids that were given out; their members have not come back with them yet."""
+        """Member ids that were handed out (MEMBER_ID_REQUIRED) and have not been used to join yet."""
         self.pending_sync: set[str] = set()
-        """Members that have not asked for their assignment in this generation yet."""
+        """Members that have not sent SyncGroup in this generation yet."""
         self.was_joined_lately = False
-        """During the first rebalance: somebody came since it was last put off."""
+        """Whether a member has joined since the first rebalance was last extended."""
         self._protocol_counts: Counter[str] = Counter()
         self._topics: frozenset[str] | None = None
 
@@ -103,7 +104,7 @@ class ClassicGroup:
     def check_commit(self, committer: OffsetCommitter, partitions: Iterable[tuple[Uuid | None, int]]) -> None:
         is_alone = committer.generation < 0 and committer.member_id == UNKNOWN_MEMBER and committer.instance_id is None
         if committer.generation < 0 and self.state is State.EMPTY:
-            return  # an administrator, or a consumer that picks its partitions itself
+            return  # an administrator, or a consumer with manually assigned partitions
         if not is_alone:
             self.check_member(committer.member_id, committer.instance_id)
             self.check_generation(committer.generation)
@@ -113,7 +114,7 @@ class ClassicGroup:
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
 
     def check_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Anybody may ask."""
+        """Allow every fetch."""
 
     def is_subscribed(self, topic: str) -> bool:
         return self._topics is None or topic in self._topics
@@ -125,9 +126,9 @@ class ClassicGroup:
         return since_ms is not None and now_ms - since_ms >= retention_ms
 
     def _unneeded_since_ms(self, topic: str, offset: CommittedOffset) -> int | None:
-        """None: somebody may still need it."""
+        """Return the time since which the offset has not been needed, or None if it may be needed."""
         if not self.protocol_type and self.state is State.EMPTY:
-            return offset.commit_timestamp_ms  # it never had members: only its commits tell when it was used
+            return offset.commit_timestamp_ms  # it never had members: only commits show when it was used
         if self.state is State.EMPTY:
             return max(self.state_timestamp_ms, offset.commit_timestamp_ms)
         is_unread = self.protocol_type == CONSUMER_PROTOCOL and not self.is_subscribed(topic)
@@ -144,7 +145,7 @@ class ClassicGroup:
     # -- checks
 
     def check_member(self, member_id: str, instance_id: str | None) -> None:
-        """A static member's id must be the one that its instance id stands for now."""
+        """Raise KafkaError unless the member exists and, if it is static, has the current id of its instance."""
         if instance_id is not None:
             known = self.static_members.get(instance_id)
             if known is None:
@@ -159,7 +160,7 @@ class ClassicGroup:
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Whether somebody who speaks these can join: all members must have one in common."""
+        """Return whether a member with these protocols can join: all members must have one in common."""
         if self.state is State.EMPTY:
             return bool(protocol_type and protocols)
         if not self.members:
@@ -168,7 +169,8 @@ class ClassicGroup:
         return protocol_type == self.protocol_type and is_common
 
     def accepts(self, member_id: str, size_max: int) -> bool:
-        """Who did not come back in a rebalance is dropped at its end, so only those who did count while it lasts."""
+        """Return whether the group has room. During a rebalance only members that have rejoined count, because the
+        others may be dropped at its end."""
         if self.state is State.PREPARING:
             member = self.members.get(member_id)
             is_in_it = member is not None and member.awaiting_join is not None
@@ -244,7 +246,7 @@ class ClassicGroup:
             self._protocol_counts[name] += by
 
     def elect_joined_leader(self) -> bool:
-        """The leader stays if it has come back; otherwise the first who has. False when nobody has."""
+        """Keep the leader if it has rejoined, else elect the first member that has. Return False if none has."""
         leader = self.members.get(self.leader_id or UNKNOWN_MEMBER)
         if leader is not None and leader.awaiting_join is not None:
             return True
@@ -258,7 +260,7 @@ class ClassicGroup:
         return self.generation % (2**31 - 1) + 1
 
     def begin_generation(self, now_ms: int) -> None:
-        """Of those who have joined; it is written when the leader has assigned."""
+        """Begin a generation of the members that have joined. It is written when the leader has assigned."""
         self.generation = self.next_generation
         self.pending_sync = set()
         self.protocol_name = select_protocol(self.members.values())
@@ -287,7 +289,7 @@ class ClassicGroup:
         )
 
     def assigned_value(self, assignments: Mapping[str, bytes], now_ms: int) -> GroupMetadataValue:
-        """The group once its leader has assigned; members that it left out get nothing to do."""
+        """Return the group as it is once its leader has assigned. Members without an assignment get an empty one."""
         value = self.to_value()
         value.current_state_timestamp = now_ms
         for member in value.members:
@@ -295,7 +297,7 @@ class ClassicGroup:
         return value
 
     def replaced_value(self, replacement: StaticReplacement) -> GroupMetadataValue:
-        """The same generation with the new static member in the place of the old one."""
+        """Return the same generation with the new static member in the place of the old one."""
         value = self.to_value()
         value.members = [self._described(member) for member in self.members_after(replacement)]
         if self.is_leader(replacement.old.member_id):
@@ -303,7 +305,7 @@ class ClassicGroup:
         return value
 
     def emptied_value(self, now_ms: int) -> GroupMetadataValue:
-        """The generation without members that follows when the last one is gone."""
+        """Return the generation without members that follows when the last member is gone."""
         return GroupMetadataValue(
             protocol_type=self.protocol_type,
             generation=self.next_generation,
@@ -355,7 +357,7 @@ class ClassicGroup:
 
 
 def select_protocol(members: Collection[ClassicMember]) -> str:
-    """Each member votes for what it wants most among what all support; ties go to what was counted first."""
+    """Return the protocol with the most votes. Each member votes for its most preferred protocol that all support."""
     counts = Counter(name for member in members for name, _ in member.protocols)
     candidates = {name for name, count in counts.items() if count == len(members)}
     assert candidates, "the members have no protocol in common"

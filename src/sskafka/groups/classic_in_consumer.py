@@ -1,11 +1,11 @@
-"""Members that still speak the classic protocol to a consumer group, so that a group can change protocol one consumer
-at a time.
+"""Members of a consumer group that use the classic protocol, so that a group can be migrated one consumer at a time.
 
-    JoinGroup    a heartbeat that says what the member wants and still has; its generation is the member's epoch
-    SyncGroup    gives the assignment of that epoch
-    Heartbeat    tells the member to join again when there is something to give up or to get
+    JoinGroup    acts as a heartbeat with the member's subscription and owned partitions; the generation in the response
+                 is the member epoch
+    SyncGroup    returns the assignment of that epoch
+    Heartbeat    tells the member to rejoin when it has partitions to revoke or to receive
 
-The coordinator assigns for them too: there is no leader among them.
+The coordinator computes the assignment of these members, too; none of them is a leader.
 """
 
 from collections.abc import Callable, Hashable
@@ -37,10 +37,10 @@ _INT16 = Struct(">h")
 
 
 class Downgrades(Protocol):
-    """How a consumer group becomes a classic one."""
+    """Turns a consumer group into a classic one."""
 
     def may_downgrade(self, group: ConsumerGroup) -> bool:
-        """Whether all of its members speak the classic protocol, and the settings allow it."""
+        """Return whether all members use the classic protocol, and the settings allow a downgrade."""
         ...
 
     def downgraded_after_replacement(self, draft: Draft, now_ms: int) -> Draft:
@@ -49,7 +49,7 @@ class Downgrades(Protocol):
 
 
 class ClassicInConsumer:
-    """`topics` gives the cluster's topics as they are now."""
+    """`topics` returns the current topics of the cluster."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class ClassicInConsumer:
         self._settings = settings
         self._timers = timers
         self._told_to_join: dict[tuple[str, str], int] = {}
-        """By group and member: the epoch in which it was told so first."""
+        """By group and member: the epoch in which the member was first told to rejoin."""
 
     # -- JoinGroup
 
@@ -143,7 +143,8 @@ class ClassicInConsumer:
         return CoordinatorResult(answer=response)
 
     def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest, now_ms: int) -> GroupResult:
-        """Unlike in Apache Kafka, it also lets the target follow: members of the classic protocol may be alone."""
+        """Respond, and update the target assignment if need be. Apache Kafka does not update it here, but perhaps no
+        member of the group sends other heartbeats."""
         member = self._member(group, request.member_id, request.group_instance_id, request.generation_id)
         self._consumer.watch(group, member)
         draft = self._consumer.topics_may_have_changed(Draft(group), now_ms)
@@ -170,7 +171,7 @@ class ClassicInConsumer:
         return member
 
     def _expect_join(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        """It was told to join again: the time for that runs from the first time that it was told."""
+        """Expect the member to rejoin. The timeout runs from the first time that the member was told to."""
         key = group.group_id, member.member_id
         if self._told_to_join.get(key) != member.epoch:
             self._told_to_join[key] = member.epoch
@@ -243,7 +244,7 @@ def _joined_response(member: ConsumerMember, joining: Joining) -> JoinGroupRespo
 
 
 def _common_protocols(group: ConsumerGroup, joining: Joining) -> set[str]:
-    """What all members of the classic protocol could use without this group: it may become a classic one again."""
+    """Return the protocols that all classic members have in common: the group may be downgraded."""
     request = joining.request
     own_ids = {request.member_id, group.static_members.get(request.group_instance_id or "")}
     common = {name for name, _ in joining.protocols}
@@ -254,7 +255,7 @@ def _common_protocols(group: ConsumerGroup, joining: Joining) -> set[str]:
 
 
 def classic_assignment(member: ConsumerMember, topics: Topics) -> bytes:
-    """What the member has, in the words of the classic protocol: topics by name."""
+    """Return the member's assignment in the format of the classic protocol, with topics by name."""
     names = {topic.topic_id: name for name, topic in topics.items()}
     assignment = ConsumerProtocolAssignment(
         [
@@ -300,7 +301,7 @@ def _must_join_again(group: ConsumerGroup, member: ConsumerMember) -> bool:
 
 
 def _partitions(subscription: ConsumerProtocolSubscription, topics: Topics) -> Partitions:
-    """Those who know nothing of keeping partitions have given up all before they join."""
+    """Return the owned partitions. A member that does not report them has revoked all before it joins."""
     if not subscription.owned_partitions:
         return NOTHING
     return frozenset(

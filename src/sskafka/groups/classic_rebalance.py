@@ -1,20 +1,20 @@
-"""How a classic group gets from one generation to the next, and how it notices that members have died.
+"""Rebalances of a classic group, and the sessions of its members.
 
-    prepare ──► members join again ──► complete_join ──► leader assigns ──► complete_sync
-       ▲            │ time is over: who is missing is dropped     │ time is over: who did not ask is dropped
+    prepare ──► members rejoin ──► complete_join ──► leader assigns ──► complete_sync
+       ▲            │ timeout: missing members are dropped     │ timeout: members without SyncGroup are dropped
        └────────────┴───────────────────────────────────────────────┘
 
-Timers, one of a kind for each group or member, all of which end when what they watch is over:
+Timers, one of each kind for each group or member:
 
-    join       the first rebalance waits for further members; later ones for members that are missing
-    sync       members of a new generation must ask for their assignments
-    session    a member must heartbeat; while its request is parked here, waiting counts as a heartbeat
+    join       the first rebalance waits for further members; later ones wait for members that have not rejoined
+    sync       members of a new generation must send SyncGroup
+    session    a member must heartbeat, except while one of its requests is parked
 
-A member's parked JoinGroup or SyncGroup is always answered: with the outcome, or with why there is none. A decision
-that answers it takes it out of the member at once, so it is answered once.
+A parked JoinGroup or SyncGroup always gets a response: the result, or an error. The decision that responds removes the
+request from the member at once, so it is answered only once.
 
-What changes here is soft state (see classic_group), and timers, which are soft state too. What the log keeps changes by
-the records that a decision returns: at the end of `complete_sync` and `_become_empty`.
+This module changes soft state (see classic_group) and timers. The state in the log changes by the records of decisions:
+at the end of `complete_sync` and `_become_empty`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,7 +39,7 @@ class ClassicRebalance:
     # -- from members joining to a new generation
 
     def prepare_or_complete(self, group: ClassicGroup, reason: str, now_ms: int) -> GroupResult:
-        """Something has changed: begin a rebalance, or see whether the one under way can go on."""
+        """Start a rebalance because of a change, or check whether the one in progress can complete."""
         if group.state is State.PREPARING:
             return self.maybe_complete_join(group, now_ms)
         return self.prepare(group, reason, now_ms)
@@ -60,13 +60,13 @@ class ClassicRebalance:
         return decision
 
     def maybe_complete_join(self, group: ClassicGroup, now_ms: int) -> GroupResult:
-        """The first rebalance of a group waits for its time, even if everybody known has come."""
+        """Complete the join phase if all members have rejoined. The first rebalance always waits for its delay."""
         if group.state is State.PREPARING and group.have_all_joined and group.previous_state is not State.EMPTY:
             return self._complete_join(group, now_ms)
         return CoordinatorResult()
 
     def _wait_for_first_members(self, group: ClassicGroup, delay_ms: int, left_ms: int) -> None:
-        """As long as members keep coming, and the time for a rebalance is not over, wait for more."""
+        """Extend the first rebalance as long as new members join, up to the rebalance timeout."""
 
         def due(now_ms: int) -> GroupResult:
             if not self._is_current(group) or group.state is not State.PREPARING:
@@ -99,7 +99,7 @@ class ClassicRebalance:
         if not group.members:
             return self._become_empty(group, now_ms)
         if not group.elect_joined_leader():
-            self._wait_for_missing(group)  # static members alone, none of which has come back yet
+            self._wait_for_missing(group)  # only static members, none of which has rejoined yet
             return CoordinatorResult()
         group.begin_generation(now_ms)
         joined = [member for member in group.members.values() if member.awaiting_join is not None]
@@ -108,7 +108,7 @@ class ClassicRebalance:
         return CoordinatorResult(effects=effects)
 
     def _drop_missing(self, group: ClassicGroup, now_ms: int) -> None:
-        """Static members are expected back: only their session timeout ends their membership."""
+        """Drop members that have not rejoined. Static members stay until their session times out."""
         for member in list(group.members.values()):
             if member.awaiting_join is None and not member.is_static:
                 self._forget(group, member)
@@ -147,13 +147,13 @@ class ClassicRebalance:
         return self.prepare_or_complete(group, "members did not ask for their assignments", now_ms)
 
     def synced(self, group: ClassicGroup, member: ClassicMember) -> None:
-        """A member of this generation has asked for its assignment."""
+        """Called when a member of this generation has sent SyncGroup."""
         group.pending_sync.discard(member.member_id)
         if not group.pending_sync:
             self._timers.cancel(_sync_key(group))
 
     def complete_sync(self, group: ClassicGroup, assignments: Mapping[str, bytes], now_ms: int) -> GroupResult:
-        """The leader has assigned. The group is stable, and has the assignments, once the record is replayed."""
+        """Respond to SyncGroup: the leader has assigned. The group becomes stable when the record is replayed."""
         record = group_record(group.group_id, group.assigned_value(assignments, now_ms))
         group.timeline.rebalance_completed(now_ms, group.generation, len(group.members))
         waiting = [member for member in group.members.values() if member.awaiting_sync is not None]
@@ -165,7 +165,7 @@ class ClassicRebalance:
         def if_too_large(now_ms: int) -> GroupResult:
             failed = SyncGroupResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
             refused: GroupResult = CoordinatorResult(effects=[Respond(effect.completion, failed) for effect in effects])
-            return refused + self.prepare(group, "the assignment is too large to be kept", now_ms)
+            return refused + self.prepare(group, "the assignment is too large for a batch", now_ms)
 
         return CoordinatorResult([record], effects=effects, if_too_large=if_too_large)
 
@@ -187,7 +187,7 @@ class ClassicRebalance:
         )
 
     def end_session(self, group: ClassicGroup, member_id: str) -> None:
-        """Nobody goes by this id any more."""
+        """Cancel the session timer of a member id that is no longer used."""
         self._timers.cancel(_session_key(group, member_id))
 
     def _expire_member(self, group: ClassicGroup, member: ClassicMember, now_ms: int) -> GroupResult:
@@ -199,7 +199,7 @@ class ClassicRebalance:
         return removed + self.after_removal(group, f"{member.client.client_id} {reason}", now_ms)
 
     def expect_pending(self, group: ClassicGroup, member_id: str, session_timeout_ms: int) -> None:
-        """An id was given out: its member must come back with it."""
+        """Expect a member to join with the id that was handed out."""
 
         def due(now_ms: int) -> GroupResult:
             if not self._is_current(group) or member_id not in group.pending_members:
@@ -227,7 +227,7 @@ class ClassicRebalance:
     def remove(
         self, group: ClassicGroup, member: ClassicMember, kind: EventKind, reason: str, now_ms: int
     ) -> GroupResult:
-        """Whatever the member waits for is answered: it must not hang on what goes on without it."""
+        """Remove a member, and respond to its parked requests with UNKNOWN_MEMBER_ID."""
         effects = answer_join(member, JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
         effects += answer_sync(member, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
         self._forget(group, member)
@@ -244,7 +244,7 @@ class ClassicRebalance:
         self.end_session(group, member.member_id)
 
     def forget_group(self, group: ClassicGroup) -> None:
-        """The group was deleted: none of its timers may go off."""
+        """Cancel all timers of a deleted group."""
         self._timers.cancel(_join_key(group))
         self._timers.cancel(_sync_key(group))
         for member_id in [*group.members, *group.pending_members]:
@@ -253,7 +253,7 @@ class ClassicRebalance:
     # -- a new coordinator
 
     def resume(self, group: ClassicGroup, now_ms: int) -> GroupResult:
-        """The group comes from the log: its members have a session timeout to find this coordinator."""
+        """Start the sessions of a group that was loaded from the log. Members have one session timeout to reconnect."""
         for member in group.members.values():
             self.renew_session(group, member)
         group.timeline.add(
@@ -268,7 +268,7 @@ class ClassicRebalance:
 
 
 def joined_response(group: ClassicGroup, member: ClassicMember) -> JoinGroupResponse:
-    """What a member learns of its generation; the leader also learns who the others are."""
+    """Return the response to JoinGroup. That of the leader also lists the members."""
     is_leader = group.is_leader(member.member_id)
     return JoinGroupResponse(
         generation_id=group.generation,

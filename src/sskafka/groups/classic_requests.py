@@ -1,8 +1,8 @@
-"""What clients ask of classic groups: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
+"""Requests to classic groups: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
 
-A JoinGroup or SyncGroup that has to wait for others is parked with its member and answered by a later decision. Errors
-that concern one member are raised as KafkaError; the request is refused with their code. What members say of themselves
-is soft state, see classic_group.
+A JoinGroup or SyncGroup that has to wait for other members is parked with its member, and a later decision responds.
+Errors that concern one member are raised as KafkaError. What members report about themselves is soft state, see
+classic_group.
 """
 
 from collections.abc import Callable, Collection
@@ -43,7 +43,7 @@ NO_REASON = "no reason given"
 
 
 class Joining(NamedTuple):
-    """A JoinGroup request and where it came from."""
+    """A JoinGroup request, its version, client and completion."""
 
     request: JoinGroupRequest
     version: int
@@ -52,12 +52,12 @@ class Joining(NamedTuple):
 
     @property
     def protocols(self) -> Protocols:
-        """Each once: members are counted by the protocols that they have in common."""
+        """The protocols without duplicates, because a protocol is common if its count is the number of members."""
         return tuple({protocol.name: bytes(protocol.metadata) for protocol in self.request.protocols}.items())
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """The first version had none: the session timeout stood for both."""
+        """The rebalance timeout. Version 0 has none and uses the session timeout."""
         timeout_ms = self.request.rebalance_timeout_ms
         return timeout_ms if timeout_ms >= 0 else self.request.session_timeout_ms
 
@@ -66,7 +66,8 @@ class Joining(NamedTuple):
 
     @property
     def must_know_its_id(self) -> bool:
-        """A dynamic member is given an id first, so that one that never comes back leaves no member behind."""
+        """Whether the member has to join again with the id that it gets (MEMBER_ID_REQUIRED). So a client that gives up
+        after its first request leaves no member behind."""
         is_new = self.request.member_id == UNKNOWN_MEMBER and self.request.group_instance_id is None
         return is_new and self.version >= MEMBER_ID_REQUIRED_FROM
 
@@ -87,14 +88,14 @@ class Joining(NamedTuple):
         )
 
     def new_member_id(self, uuid: str) -> str:
-        """Begins with what people know the member by, as far as a record has room for it."""
+        """Return a member id that begins with the instance id or client id, cut to the length that a record allows."""
         instance_id = self.request.group_instance_id
         name = instance_id if instance_id is not None else self.client.client_id
         return f"{name[:NAME_LENGTH_MAX]}-{uuid}"
 
 
 class ClassicRequests:
-    """`find` gives a classic group or None; `create` makes one."""
+    """`find` returns a classic group or None; `create` creates one."""
 
     def __init__(
         self,
@@ -113,7 +114,7 @@ class ClassicRequests:
     # -- JoinGroup
 
     def join(self, joining: Joining, now_ms: int) -> GroupResult:
-        """Whoever is refused hears the member id that it said itself."""
+        """Handle JoinGroup. An error response has the member id of the request."""
         try:
             check_session_timeout(joining.request, self._settings)
             return self.join_group(self._group_to_join(joining.request, now_ms), joining, now_ms)
@@ -121,7 +122,7 @@ class ClassicRequests:
             return joining.refused(error.code)
 
     def _group_to_join(self, request: JoinGroupRequest, now_ms: int) -> ClassicGroup:
-        """A new group is in memory alone until its first generation is complete."""
+        """Return the group. A new one exists only in memory until its first generation is complete."""
         group = self._find(request.group_id)
         if group is None:
             if request.member_id != UNKNOWN_MEMBER:
@@ -140,7 +141,7 @@ class ClassicRequests:
         return self._join_known(group, joining, now_ms)
 
     def _turn_away(self, group: ClassicGroup, joining: Joining, now_ms: int) -> GroupResult:
-        """The group is full. One of too many members, as a lowered limit leaves them, is no longer waited for."""
+        """Refuse a member because the group is full, and remove it if it was a member before the limit was lowered."""
         decision: GroupResult = CoordinatorResult(answer=join_refusal(ErrorCode.GROUP_MAX_SIZE_REACHED))
         member = group.members.get(joining.request.member_id)
         if member is not None:
@@ -166,7 +167,7 @@ class ClassicRequests:
         group.check_member(member_id, joining.request.group_instance_id)
         member = group.members[member_id]
         is_unchanged = member.protocols == joining.protocols
-        is_repeated = group.state is State.COMPLETING  # the first answer did not reach it
+        is_repeated = group.state is State.COMPLETING  # the member did not receive the first response
         is_settled = group.state is State.STABLE and not group.is_leader(member_id)
         if is_unchanged and (is_repeated or is_settled):
             self._rebalance.renew_session(group, member)
@@ -190,7 +191,7 @@ class ClassicRequests:
         return self._rebalance.prepare_or_complete(group, reason, now_ms)
 
     def _update(self, group: ClassicGroup, member: ClassicMember, joining: Joining) -> list[Respond]:
-        """A repeated request takes the place of the one that is parked already."""
+        """Update a member. Its new request replaces the one that is parked."""
         effects = answer_join(member, JoinGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
         group.change_protocols(member, joining.protocols)
         member.session_timeout_ms = joining.request.session_timeout_ms
@@ -220,9 +221,9 @@ class ClassicRequests:
         return refused + self._rebalance.prepare_or_complete(group, reason, now_ms)
 
     def abandon_join(self, group_id: str, completion: Completion, now_ms: int) -> GroupResult:
-        """A new member whose connection was lost never learned its id: nobody will come back for its place.
+        """Remove a new member whose connection was lost: it never learned its id, so it cannot rejoin.
 
-        Others are left to their sessions, which they may renew over another connection."""
+        Other members stay until their sessions time out, because they may reconnect."""
         group = self._find(group_id)
         waiting = group.members.values() if group is not None else ()
         member = next((member for member in waiting if member.awaiting_join is completion), None)
@@ -278,7 +279,7 @@ class ClassicRequests:
         return CoordinatorResult(answer=HeartbeatResponse(error_code=code))
 
     def renew_session_of(self, group: ClassicGroup, member_id: str) -> None:
-        """Committing offsets is a sign of life too."""
+        """Renew the session of a member that has committed offsets."""
         member = group.members.get(member_id)
         if member is not None and group.state in {State.STABLE, State.PREPARING}:
             self._rebalance.renew_session(group, member)
@@ -308,7 +309,7 @@ class ClassicRequests:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
         member_id, instance_id = identity.member_id, identity.group_instance_id
         if member_id == UNKNOWN_MEMBER and instance_id is not None:
-            member_id = group.static_members.get(instance_id, UNKNOWN_MEMBER)  # an administrator knows no more
+            member_id = group.static_members.get(instance_id, UNKNOWN_MEMBER)  # from an administrator
         if member_id in group.pending_members:
             self._rebalance.forget_pending(group, member_id)
             return CoordinatorResult()
@@ -345,7 +346,7 @@ def _replaced_in_generation(
 
 
 def leave_response(results: list[MemberResponse], version: int) -> LeaveGroupResponse:
-    """The first versions let one member leave."""
+    """Return the response. Before version 3, a request has one member, and the response one error code."""
     return LeaveGroupResponse(members=results) if version >= 3 else LeaveGroupResponse(error_code=results[0].error_code)
 
 

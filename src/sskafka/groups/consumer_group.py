@@ -1,12 +1,12 @@
-"""A consumer group (KIP-848): its members, what they want together, and who is to have what.
+"""A consumer group (KIP-848): its members, their subscriptions and the target assignment.
 
-    group epoch        1 in a new group; counts up when a subscription or a subscribed topic changes or a member leaves
-    target epoch       the group epoch that the target assignment was made for; follows with the next heartbeat, but
-                       not within the group's assignment interval
-    member epoch       the target that the member has taken on; the group is stable when all have the newest
+    group epoch        1 in a new group; increases when a subscription or a subscribed topic changes or a member leaves
+    target epoch       the group epoch of the target assignment; it follows with the next heartbeat, but not within the
+                       assignment interval of the group
+    member epoch       the target epoch that the member has reached; the group is stable when all have the newest
 
-    Empty         no members                        Assigning      the target is older than the group
-    Reconciling   members are on their way          Stable         everybody has what the target says
+    Empty         no members                            Assigning      the target is older than the group epoch
+    Reconciling   members have not reached the target   Stable         all members have reached the target
 
 The state follows from the members; it changes only by replaying records.
 """
@@ -31,7 +31,7 @@ class Topic(NamedTuple):
 
 
 Topics = Mapping[str, Topic]
-"""Those of the cluster that can be subscribed to, by name."""
+"""The topics of the cluster that can be subscribed to, by name."""
 
 
 class ConsumerGroup:
@@ -40,20 +40,20 @@ class ConsumerGroup:
         self.memory = memory or GroupMemory()
         self.epoch = 1
         self.metadata_hash = 0
-        """Of the subscribed topics as they were when the epoch began."""
+        """Hash of the subscribed topics at the beginning of the epoch."""
         self.target_epoch = 0
         self.assigned_at_ms = 0
-        """When the target was made; 0 when there is none yet."""
+        """Time of the target assignment; 0 if there is none yet."""
         self.target: dict[str, Partitions] = {}
         self.members: dict[str, ConsumerMember] = {}
         self.static_members: dict[str, str] = {}
         self.regex_topics: dict[str, frozenset[str]] = {}
-        """What the members' regular expressions stood for when they were last looked at."""
+        """The topics that the members' regular expressions matched when they were last resolved."""
         self._owners: dict[tuple[Uuid, int], str] = {}
         self._subscribed: frozenset[str] | None = None
 
     def copy(self) -> "ConsumerGroup":
-        """For a decision to work on; the memory is shared."""
+        """Return a copy, for decisions. The `GroupMemory` is shared."""
         made = ConsumerGroup(self.group_id, self.memory)
         made.epoch, made.metadata_hash = self.epoch, self.metadata_hash
         made.target_epoch, made.assigned_at_ms = self.target_epoch, self.assigned_at_ms
@@ -129,7 +129,7 @@ class ConsumerGroup:
         return now_ms - offset.commit_timestamp_ms >= retention_ms
 
     def waiting(self) -> list[Completion]:
-        return []  # a heartbeat is answered at once
+        return []  # heartbeats never wait
 
     # -- questions
 
@@ -152,7 +152,7 @@ class ConsumerGroup:
 
     @property
     def subscribed_topics(self) -> frozenset[str]:
-        """Of all members; gathered when somebody asks after a change."""
+        """The topics of all members, computed on demand after a change."""
         if self._subscribed is None:
             self._subscribed = frozenset().union(*(self.topics_of(member) for member in self.members.values()))
         return self._subscribed
@@ -165,7 +165,7 @@ class ConsumerGroup:
         return votes.most_common(1)[0][0] or default if votes else default
 
     def new_target(self, assignor: str, topics: Topics) -> Assignment:
-        """Return what each member is to have, with the topics and subscriptions as they are now."""
+        """Return a target assignment for the current topics and subscriptions."""
         ids = {name: topic.topic_id for name, topic in topics.items()}
         subscribers = [
             Subscriber(
@@ -217,7 +217,7 @@ class ConsumerGroup:
 
 
 def _stale(member: ConsumerMember, is_transactional: bool) -> ErrorCode:
-    """A producer that sends offsets can only abort its transaction: it knows of no member epochs."""
+    """Return the error for a stale epoch. A transactional producer knows no member epochs and can only abort."""
     if is_transactional or member.classic is not None:
         return ErrorCode.ILLEGAL_GENERATION
     return ErrorCode.STALE_MEMBER_EPOCH

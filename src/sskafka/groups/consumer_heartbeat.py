@@ -1,4 +1,4 @@
-"""A ConsumerGroupHeartbeat request: what it says, and what is wrong with it."""
+"""A ConsumerGroupHeartbeat request, and the checks of its fields."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,7 +15,7 @@ MEMBER_IDS_OF_CLIENTS_FROM = 1
 
 
 class Heartbeat(NamedTuple):
-    """A ConsumerGroupHeartbeat request and where it came from."""
+    """A ConsumerGroupHeartbeat request, its version and client."""
 
     request: ConsumerGroupHeartbeatRequest
     version: int
@@ -28,13 +28,13 @@ class Heartbeat(NamedTuple):
 
     @property
     def is_full(self) -> bool:
-        """The member says everything anew, so it is told everything anew."""
+        """Whether the request has all fields; then the response has the whole assignment."""
         request = self.request
         wants = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
         return request.rebalance_timeout_ms != -1 and wants and request.topic_partitions is not None
 
     def check(self, assignors: Sequence[str]) -> None:
-        """Raise KafkaError for what is wrong with the request itself."""
+        """Raise KafkaError if a field of the request is invalid."""
         request, epoch = self.request, self.request.member_epoch
         must_have_id = self.version >= MEMBER_IDS_OF_CLIENTS_FROM or epoch > 0 or epoch == LEAVING_EPOCH
         _require(not (must_have_id and _is_blank(request.member_id)), "MemberId can't be empty.")
@@ -57,7 +57,7 @@ class Heartbeat(NamedTuple):
             check_pattern(request.subscribed_topic_regex)
 
     def applied_to(self, member: ConsumerMember) -> ConsumerMember:
-        """Return the member as it says it is; what the request leaves out has not changed."""
+        """Return the member as the request describes it. Fields that the request leaves out stay the same."""
         request = self.request
         names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
         return member._replace(
@@ -84,7 +84,8 @@ def check_instance(group: ConsumerGroup, instance_id: str, member_id: str) -> No
 
 
 def check_released(member: ConsumerMember, new_id: str) -> None:
-    """An instance of this protocol says when it leaves for a while; one of the classic protocol just comes back."""
+    """Raise KafkaError if the instance id is in use. A member of this protocol releases it when it leaves temporarily;
+    one of the classic protocol does not."""
     if member.epoch != STATIC_LEAVING_EPOCH and member.classic is None:
         text = (
             f"Static member {new_id} with instance id {member.instance_id} cannot join the group because the instance "
@@ -94,7 +95,7 @@ def check_released(member: ConsumerMember, new_id: str) -> None:
 
 
 def check_epoch(member: ConsumerMember, epoch: int, reported: Partitions | None) -> None:
-    """The epoch before is good as well when the answer with the new one was lost: the member has taken on nothing."""
+    """Raise KafkaError unless the epoch is current, or the previous one because the response with the new was lost."""
     if epoch == member.epoch:
         return
     missed_answer = epoch == member.previous_epoch and reported is not None and reported <= member.assigned

@@ -1,8 +1,8 @@
-"""Records of consumer groups (KIP-848): what they say of a group, and what a group makes of them.
+"""Records of consumer groups (KIP-848): creation and replay.
 
     3 group epoch · 5 member · 6 target epoch · 7 target of a member · 8 assignment of a member · 16 regular expression
 
-A record without a value forgets its key.
+A record without a value is a tombstone.
 """
 
 from collections.abc import Iterable
@@ -94,7 +94,7 @@ def member_tombstones(group_id: str, member_id: str) -> list[GroupRecord]:
 
 
 def group_tombstones(group: ConsumerGroup, successor: ClassicGroup | None = None) -> list[GroupRecord]:
-    """Members first: what is left of a group that is cut off in the middle is still a group."""
+    """Return tombstones of the whole group. Members come first, so that a part of the records leaves a valid group."""
     group_id = group.group_id
     return [
         *(record for member_id in group.members for record in member_tombstones(group_id, member_id)),
@@ -119,7 +119,7 @@ _tombstone = GroupRecord
 
 
 def replay(group: ConsumerGroup, record: GroupRecord) -> None:
-    """Change the group as the record says; what forgets the whole group is for who keeps groups."""
+    """Apply a record to the group. The shard handles the tombstone of the group itself."""
     key, value = record.key, record.value
     match key:
         case wire.ConsumerGroupMetadataKey():
@@ -182,7 +182,7 @@ def _replay_target(
 def _replay_current(
     group: ConsumerGroup, member_id: str, value: wire.ConsumerGroupCurrentMemberAssignmentValue | None
 ) -> None:
-    """Forgetting the assignment of a member that stays makes it one that has just joined."""
+    """Replay the current assignment. Its tombstone makes the member one that has just joined."""
     known = group.members.get(member_id)
     if value is None:
         if known is not None:
@@ -202,7 +202,7 @@ def _replay_current(
 
 
 def _epochs_of(topics: Iterable[wire.TopicPartitions], member_epoch: int) -> dict[tuple[Uuid, int], int]:
-    """Software older than Kafka 4.2 wrote none: then all partitions are as old as the member's epoch."""
+    """Return the assignment epochs. Kafka before 4.2 wrote none: then the member epoch counts for all partitions."""
     epochs: dict[tuple[Uuid, int], int] = {}
     for topic in topics:
         epochs_of_topic = topic.assignment_epochs or ()
@@ -242,7 +242,7 @@ class Draft(NamedTuple):
 
 
 class OfTopic(Protocol):
-    """Partitions of one topic, as several messages have them."""
+    """The partitions of one topic, which several messages have."""
 
     topic_id: Uuid
     partitions: list[int]

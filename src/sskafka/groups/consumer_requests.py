@@ -1,17 +1,17 @@
-"""ConsumerGroupHeartbeat: a member joins, says what it wants and has, is told what to have, and leaves.
+"""ConsumerGroupHeartbeat: with it, members join, report their subscription and partitions, get assignments, and leave.
 
-    heartbeat -> member as it says -> [subscription or topics changed: group epoch + 1]
-              -> [target older than that, and made longer ago than the assignment interval: assign anew]
-              -> member's next step towards the target -> answer
+    heartbeat -> update the member -> [subscription or topics changed: group epoch + 1]
+              -> [target older than the group epoch, and the assignment interval is over: new target]
+              -> the member's next step towards the target -> response
 
-Nothing waits: a member learns of a new target with its next heartbeat. Who does not heartbeat within the session
-timeout, or does not give up partitions within the rebalance timeout, is put out, and its partitions are free.
+No request waits: a member learns of a new target with its next heartbeat. A member that does not heartbeat within the
+session timeout, or does not revoke partitions within the rebalance timeout, is removed, and its partitions are free.
 
-A decision works on a draft of the group (consumer_records.Draft); the group changes when its records are replayed.
-Timers, and what `GroupMemory` holds, are soft state.
+A decision works on drafts of the group (consumer_records.Draft); the group changes when its records are replayed.
+Timers and `GroupMemory` are soft state.
 
-While nothing can be written, a heartbeat that would change something is refused and the member tries again; its session
-goes on. Heartbeats that change nothing are answered as ever.
+While nothing can be written, a heartbeat that would change something is refused, but it renews the session, and the
+member retries. Heartbeats that change nothing get a response as usual.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -49,20 +49,20 @@ from sskafka.wire.messages.consumer_group_heartbeat import (
 
 SESSION, REBALANCE = "consumer session", "consumer rebalance"
 CLASSIC_JOIN, CLASSIC_SYNC = "consumer join", "consumer sync"
-"""Kinds of timers that a member has; the latter two are those of members of the classic protocol."""
+"""Kinds of timers of a member. The latter two are for members that use the classic protocol."""
 
 
 class ConsumerGroups(Protocol):
-    """The groups of the shard, as far as this file needs them."""
+    """The groups of the shard, as far as this module uses them."""
 
     def find_consumer(self, group_id: str) -> ConsumerGroup | None: ...
 
     def why_not_consumer(self, group_id: str) -> str:
-        """Say why the group of that name is no consumer group; empty when there is none."""
+        """Return why the group is not a consumer group, or an empty text if it does not exist."""
         ...
 
     def create_consumer(self, group_id: str) -> Draft:
-        """Of nothing, or of a group of another kind; raises KafkaError where that cannot become a consumer group."""
+        """Create a consumer group, or upgrade a classic one. Raise KafkaError if that cannot be upgraded."""
         ...
 
     def downgraded_after_leave(self, draft: Draft, now_ms: int) -> Draft | None:
@@ -71,7 +71,7 @@ class ConsumerGroups(Protocol):
 
 
 class ConsumerRequests:
-    """`topics` gives the cluster's topics as they are now, `timings` the timings of a group by its id."""
+    """`topics` returns the current topics of the cluster, `timings` the timings of a group by its id."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class ConsumerRequests:
         self.require_room(draft.group, request.member_id)
         draft, member = self._member_of(draft, heartbeat, now_ms)
         if member.member_id in draft.group.members:
-            self.watch(draft.group, member)  # whatever becomes of what it says, it is alive
+            self.watch(draft.group, member)  # even if the rest of the heartbeat is refused, the member is alive
         said = heartbeat.applied_to(member)
         draft = self.changed(draft, member, said, now_ms)
         draft = self.maybe_assign(draft, now_ms)
@@ -174,7 +174,7 @@ class ConsumerRequests:
     # -- what changes
 
     def changed(self, draft: Draft, member: ConsumerMember, said: ConsumerMember, now_ms: int) -> Draft:
-        """Write down the member as it says it is, and begin an epoch where that, or the topics, make a difference."""
+        """Update the member, and begin a new group epoch if subscriptions or topics have changed."""
         group_id, is_new = draft.group.group_id, member.member_id not in draft.group.members
         is_bumped = said.topic_names != member.topic_names
         if said.topic_regex != member.topic_regex:
@@ -191,12 +191,12 @@ class ConsumerRequests:
         return self._maybe_begin_epoch(draft, False, False, "", now_ms)
 
     def _maybe_begin_epoch(self, draft: Draft, is_bumped: bool, is_moved: bool, reason: str, now_ms: int) -> Draft:
-        """Begin an epoch when `is_bumped`, or when subscribed topics, or topics of patterns, are not as they were.
+        """Begin a new group epoch if `is_bumped`, or if subscribed topics or the topics of patterns have changed.
 
-        `is_moved`: what the members subscribe to has changed."""
+        `is_moved`: the subscriptions of members have changed."""
         topics, memory = self._topics(), draft.group.memory
         if not is_moved and memory.seen_topics is topics:
-            return draft  # as nearly always: what follows looks at every member
+            return draft  # nearly always; the rest of this method takes time for every member
         self._news.look_at(topics)
         is_concerned = is_moved or self._news.concerns(draft.group)
         if is_concerned:
@@ -220,7 +220,7 @@ class ConsumerRequests:
         return self._plus(draft, records.epoch_record(group.group_id, group.epoch + 1, metadata_hash))
 
     def maybe_assign(self, draft: Draft, now_ms: int) -> Draft:
-        """Make the target of the group's epoch, unless there is one or the last one was made too short a time ago."""
+        """Compute the target of the group epoch, unless there is one, or the assignment interval is not over."""
         group = draft.group
         interval_ms = self._timings(group.group_id).assignment_interval_ms
         is_too_soon = group.assigned_at_ms and interval_ms and now_ms < group.assigned_at_ms + interval_ms
@@ -312,7 +312,7 @@ class ConsumerRequests:
     # -- over time
 
     def watch(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        """It has to heartbeat again."""
+        """Renew the session of the member."""
         group_id, member_id = group.group_id, member.member_id
         self._timers.schedule(
             timer_key(SESSION, group, member),
@@ -321,9 +321,9 @@ class ConsumerRequests:
         )
 
     def expect_revocation(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        """It has to give up what it was told to; heartbeats alone do not put that off.
+        """Expect the member to revoke partitions within the rebalance timeout, which heartbeats do not extend.
 
-        Members of the classic protocol are expected to join again instead."""
+        Members that use the classic protocol are expected to rejoin instead."""
         if member.state is not MemberState.UNREVOKED_PARTITIONS or member.classic is not None:
             self._timers.cancel(timer_key(REBALANCE, group, member))
             return
@@ -339,7 +339,7 @@ class ConsumerRequests:
         return self._timings(group.group_id).session_timeout_ms if classic is None else classic.session_timeout_ms
 
     def expire(self, group_id: str, member_id: str, reason: str, now_ms: int, epoch: int | None = None) -> GroupResult:
-        """Put the member out, unless it is gone already or, where `epoch` is given, has moved on from that epoch."""
+        """Remove the member, unless it is gone or, with `epoch`, has another epoch by now."""
         group = self._groups.find_consumer(group_id)
         member = None if group is None else group.members.get(member_id)
         if group is None or member is None or (epoch is not None and member.epoch != epoch):

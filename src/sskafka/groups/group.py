@@ -1,7 +1,7 @@
-"""What every kind of group has in common; a shard keeps them in one store, whatever their kind.
+"""What all kinds of groups have in common. A shard keeps groups of all kinds in one store.
 
-Offsets are committed, fetched, deleted and expired in the same way for all of them: `sskafka.groups.offset_requests`
-asks a group only what is declared here.
+Offsets are committed, fetched, deleted and expired in the same way for all groups: `sskafka.groups.offset_requests`
+uses only what is declared here.
 """
 
 from collections import deque
@@ -21,19 +21,19 @@ CONSUMER = "consumer"
 
 
 class OffsetCommitter(NamedTuple):
-    """Who says how far a group has read."""
+    """The member, administrator or producer that commits offsets."""
 
     member_id: str = UNKNOWN_MEMBER
     instance_id: str | None = None
     generation: int = NO_GENERATION
-    """Of a classic group; the member's epoch in a consumer group."""
+    """The generation in a classic group, the member epoch in a consumer group."""
     is_transactional: bool = False
     is_too_old_for_epochs: bool = False
-    """It sent an OffsetCommit of a version that knows of no member epochs."""
+    """Whether the version of its OffsetCommit has no member epochs."""
 
     @property
     def is_unnamed(self) -> bool:
-        """Nobody's commit: of an administrator, or of a consumer that picks its partitions itself."""
+        """Whether the commit is not by a member: an administrator, or a consumer with manually assigned partitions."""
         return self.generation == NO_GENERATION and self.member_id == UNKNOWN_MEMBER and self.instance_id is None
 
 
@@ -60,14 +60,14 @@ class GroupEvent(NamedTuple):
     instance_id: str | None = None
     member_count: int = 0
     duration_ms: int | None = None
-    """Of a completed rebalance: from its start until the members had their assignments."""
+    """Duration of a completed rebalance: from its start until the members had their assignments."""
 
 
 class Timeline:
-    """What happened in a group, newest last: who came and went and why, and how long each rebalance took.
+    """The events of a group, newest last: which members joined and left and why, and how long each rebalance took.
 
-    It answers the question that people ask first ("why does my group rebalance?") and lives in memory alone: it begins
-    anew with each coordinator, and it is bounded."""
+    The timeline shows why a group rebalances. It is bounded, and exists only in memory: a new coordinator starts with
+    an empty one."""
 
     __slots__ = ("_events", "_rebalance_started_ms")
 
@@ -98,7 +98,7 @@ class Timeline:
         self.add(GroupEvent(at_ms, kind, generation, reason, member_id, *client, instance_id, member_count))
 
     def rebalance_started(self, at_ms: int, generation: int, reason: str, member_count: int) -> None:
-        """One that begins anew before it was through goes on counting from its first start."""
+        """Record the start of a rebalance. If another one is in progress, the duration counts from the first start."""
         if self._rebalance_started_ms is None:
             self._rebalance_started_ms = at_ms
         self.add(GroupEvent(at_ms, EventKind.REBALANCE_STARTED, generation, reason, member_count=member_count))
@@ -111,14 +111,14 @@ class Timeline:
 
 
 class GroupMemory:
-    """What is known of a group in memory alone: it outlives a change of the group's kind, and no coordinator."""
+    """State of a group that exists only in memory. It survives a migration of the group, but no new coordinator."""
 
     __slots__ = ("seen_topics", "timeline")
 
     def __init__(self) -> None:
         self.timeline = Timeline()
         self.seen_topics: object = None
-        """The cluster's topics as they were when a consumer group's target was last compared with them."""
+        """The cluster's topics with which the target of a consumer group was last compared."""
 
 
 class Group(Protocol):
@@ -129,7 +129,7 @@ class Group(Protocol):
 
     @property
     def type_name(self) -> str:
-        """As ListGroups spells it: classic or consumer."""
+        """The type as in ListGroups: classic or consumer."""
         ...
 
     @property
@@ -140,25 +140,25 @@ class Group(Protocol):
 
     @property
     def is_empty(self) -> bool:
-        """It has no members: it may be deleted. Members that were only given an id do not count."""
+        """Whether the group has no members and may be deleted. Ids that were only handed out do not count."""
         ...
 
     def check_commit(self, committer: OffsetCommitter, partitions: Iterable[tuple[Uuid | None, int]]) -> None:
-        """Raises KafkaError for a committer whose word does not count; a topic that is gone has no id."""
+        """Raise KafkaError if the committer may not commit. A partition of a deleted topic has no topic id."""
         ...
 
     def check_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Raises KafkaError for a member that the group no longer has."""
+        """Raise KafkaError if the group does not have the member in this epoch."""
         ...
 
     def is_subscribed(self, topic: str) -> bool:
-        """Whether members read the topic; True when that cannot be known."""
+        """Return whether members read the topic; True if that is unknown."""
         ...
 
     def expires_offset(self, topic: str, offset: CommittedOffset, now_ms: int, retention_ms: int) -> bool:
-        """Whether nobody has needed the offset for so long."""
+        """Return whether the offset has not been needed for `retention_ms`."""
         ...
 
     def waiting(self) -> list[Completion]:
-        """Everyone whose answer the group holds back."""
+        """Return the completions of parked requests."""
         ...

@@ -1,4 +1,4 @@
-"""The settings that groups act on, read once."""
+"""The settings of groups, read once."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -8,16 +8,16 @@ from sskafka.model.settings import Settings
 from sskafka.model.settings_table.coordination import ASSIGNOR_CLASSES
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""How long a new member may be held in a rebalance: it cannot heartbeat before it knows its id."""
+"""How long a new member may wait in a rebalance. It cannot heartbeat before it knows its id."""
 
 
 class ConsumerTimings(NamedTuple):
-    """What a single consumer group may set for itself (config resource type 32)."""
+    """The settings that a consumer group can override (config resource type 32)."""
 
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 5_000
     assignment_interval_ms: int = 1_000
-    """Shortest time between two target assignments; 0 assigns whenever something changes."""
+    """Shortest time between two target assignments; 0: assign after every change."""
 
     @classmethod
     def of(cls, settings: Settings, overrides: Mapping[str, str]) -> "ConsumerTimings":
@@ -37,10 +37,10 @@ class GroupSettings(NamedTuple):
     offsets_retention_ms: int = 7 * 24 * 3_600_000
     retention_check_interval_ms: int = 600_000
     consumer_timings: ConsumerTimings = ConsumerTimings()
-    """Of groups that set none of their own."""
+    """The timings of groups without overrides."""
     consumer_group_size_max: int = 2**31 - 1
     assignors: tuple[str, ...] = ("uniform", "range")
-    """The first is used where no member asks for one."""
+    """The names of assignors. The first is the default."""
     migration_policy: str = "bidirectional"
 
     @classmethod

@@ -1,17 +1,17 @@
-"""Records of groups: as coordinators know them, and as they stand in __consumer_offsets.
+"""Records of groups, typed, and their encoding in __consumer_offsets.
 
-    OffsetRecord    the committed offset of a partition; None: it is forgotten
+    OffsetRecord    the committed offset of a partition; None for a tombstone
     GroupRecord     a key and a value of Kafka's messages for groups, classic ones and consumer groups (KIP-848)
 
 The bytes are those that Apache Kafka writes:
 
     key     int16 type of the record, then the key
-    value   int16 version of the value, then the value; none at all where the key is forgotten
+    value   int16 version of the value, then the value; null for a tombstone
 
-Written are the newest versions without tagged fields, so that older brokers read them too: 3 of the values of offsets
-and classic groups, but 1 of an offset with a time of expiry, which later versions have no place for.
+Values are written in the newest versions without tagged fields, so that older brokers can read them: version 3 for
+offsets and classic groups, but version 1 for an offset with an expiry time, which later versions do not have.
 
-Offsets are committed all the time, so their newest form is packed by hand; tests compare it with the codec.
+Offsets are committed all the time, so their newest version is packed by hand; tests compare it with the codec.
 """
 
 from struct import Struct
@@ -70,7 +70,7 @@ _MESSAGES: dict[int, tuple[type[Any], type[Any]]] = {
     8: (wire.ConsumerGroupCurrentMemberAssignmentKey, wire.ConsumerGroupCurrentMemberAssignmentValue),
     16: (wire.ConsumerGroupRegularExpressionKey, wire.ConsumerGroupRegularExpressionValue),
 }
-"""By type of the record. 4, the topics as the group saw them, changes nothing: the hash in 3 has taken its place."""
+"""Key and value by type of the record. Type 4, the topics of a group, is ignored: the hash in type 3 replaces it."""
 
 
 GroupResult = CoordinatorResult[Record, Any]
@@ -124,7 +124,7 @@ def decode_key(cls: type[Any], key: bytes) -> Any:
 
 
 def read_offset_key(key: bytes) -> tuple[str, TopicPartition]:
-    """The oldest type of key has the same fields."""
+    """Decode the key. The oldest type of key has the same fields."""
     group_length = _INT16.unpack_from(key, 2)[0]
     topic_at = 4 + group_length + 2
     topic_end = topic_at + _INT16.unpack_from(key, topic_at - 2)[0]

@@ -1,12 +1,12 @@
 """Members of groups: of classic ones, and of consumer groups (KIP-848).
 
-A classic member is as its last JoinGroup described it; most of it is soft state, see classic_group. A member of a
-consumer group is a value: what it wants, what it has, and what it still has to give up. It changes by being replaced
-with what the log says.
+A classic member has the fields of its last JoinGroup; most of them are soft state, see classic_group. A member of a
+consumer group is an immutable value: its subscription, its partitions, and those that it has to revoke. Replay replaces
+it.
 
-    STABLE                  has what the target says
-    UNREVOKED_PARTITIONS    was told to give up partitions and has not said yet that it did; keeps its old epoch
-    UNRELEASED_PARTITIONS   has the target's epoch, but partitions meant for it are still with others
+    STABLE                  has its target assignment
+    UNREVOKED_PARTITIONS    has to revoke partitions and has not confirmed that yet; keeps its old epoch
+    UNRELEASED_PARTITIONS   has the target epoch, but some of its partitions are not released by other members yet
 """
 
 from collections.abc import Mapping
@@ -19,11 +19,11 @@ from sskafka.model.coordination import Completion
 from sskafka.model.ids import Uuid
 
 Protocols = tuple[tuple[str, bytes], ...]
-"""Names of assignment strategies with what the member says in each, the most wanted first."""
+"""Names of assignment strategies with the member's metadata for each, in order of preference."""
 
 
 class Client(NamedTuple):
-    """Where a request came from."""
+    """The client that sent a request."""
 
     client_id: str = ""
     host: str = ""
@@ -63,7 +63,7 @@ class ClassicMember:
         self.awaiting_join: Completion | None = None
         self.awaiting_sync: Completion | None = None
         self.is_new = False
-        """It has not heard of its first generation yet, so it cannot heartbeat."""
+        """Whether the member has not received its first JoinGroup response; it cannot heartbeat yet."""
 
     def __repr__(self) -> str:
         return f"ClassicMember({self.member_id!r})"
@@ -80,7 +80,7 @@ class ClassicMember:
         return next((metadata for name, metadata in self.protocols if name == protocol), b"")
 
     def vote(self, candidates: set[str]) -> str:
-        """The most wanted of the candidates, each of which the member supports."""
+        """Return the member's most preferred protocol among the candidates, all of which it supports."""
         return next(name for name, _ in self.protocols if name in candidates)
 
 
@@ -91,7 +91,7 @@ AssignmentEpochs = Mapping[tuple[Uuid, int], int]
 JOINING_EPOCH = 0
 LEAVING_EPOCH = -1
 STATIC_LEAVING_EPOCH = -2
-"""The instance is expected back: its partitions wait for it until the session is over."""
+"""The epoch of a static member that left temporarily. It keeps its partitions until its session times out."""
 
 
 class MemberState(IntEnum):
@@ -101,7 +101,7 @@ class MemberState(IntEnum):
 
 
 class ClassicSide(NamedTuple):
-    """Of a member that still speaks the classic protocol to this group."""
+    """The fields of a member that uses the classic protocol in a consumer group."""
 
     session_timeout_ms: int
     protocols: Protocols
@@ -123,11 +123,11 @@ class ConsumerMember(NamedTuple):
     assigned: Partitions = NOTHING
     pending_revocation: Partitions = NOTHING
     assignment_epochs: AssignmentEpochs = MappingProxyType({})
-    """Of what it owns: the epoch since which the partition is its own. Commits of older epochs do not count."""
+    """By owned partition: the epoch since which the member has it. Commits with older epochs are rejected."""
 
     @property
     def owned(self) -> Partitions:
-        """What nobody else may have yet."""
+        """The partitions that no other member may have yet."""
         return self.assigned | self.pending_revocation
 
     @property
@@ -139,7 +139,7 @@ class ConsumerMember(NamedTuple):
         return self.instance_id or self.member_id
 
     def may_commit(self, partition: tuple[Uuid | None, int], epoch: int) -> bool:
-        """Whether the partition was the member's own in an epoch before its current one, and still is."""
+        """Return whether the member has owned the partition since that earlier epoch."""
         topic_id, index = partition
         since = None if topic_id is None else self.assignment_epochs.get((topic_id, index))
         return since is not None and epoch >= since
@@ -148,7 +148,7 @@ class ConsumerMember(NamedTuple):
         return self.state is MemberState.STABLE and self.epoch == target_epoch
 
     def owning(self, assigned: Partitions, pending_revocation: Partitions, since: int = 0) -> "ConsumerMember":
-        """Return the member with these partitions; what it did not own before is its own since epoch `since`."""
+        """Return the member with these partitions. It owns those that are new since epoch `since`."""
         known = self.assignment_epochs
         epochs = {partition: known.get(partition, since) for partition in assigned | pending_revocation}
         return self._replace(

@@ -1,11 +1,11 @@
-"""A group changes its protocol: classic to consumer when the first member speaks the new one, and back when the last
-such member is gone. Members stay members, and keep what they have.
+"""Migration of a group: from classic to consumer when the first member uses the new protocol, and back when the last
+such member is gone. Members stay in the group and keep their partitions.
 
-    classic, no members          its record is forgotten, a new consumer group begins
-    classic, consumers in it     generation -> epochs; assignments -> targets; they go on as classic members of it
-    consumer, classic members    epoch -> generation; they are told to join again
+    classic, no members          a tombstone removes the classic group; a new consumer group begins
+    classic, with consumers      generation -> epochs; assignments -> targets; members keep the classic protocol
+    consumer, classic members    epoch -> generation; members are told to rejoin
 
-`group.consumer.migration.policy` says which of the ways are open.
+`group.consumer.migration.policy` says which directions are allowed.
 """
 
 from struct import Struct
@@ -25,7 +25,7 @@ from sskafka.wire.messages.consumer_protocol import ConsumerProtocolAssignment
 
 _INT16 = Struct(">h")
 NEVER_ASSIGNED_MS = 0
-"""The target comes from the classic group's leader: the coordinator may make its first one at once."""
+"""The time of a target that the leader of the classic group computed: the coordinator may replace it at once."""
 
 
 MALFORMED = "the embedded consumer protocol is malformed"
@@ -41,7 +41,7 @@ def not_upgraded(group: ClassicGroup, problem: str) -> KafkaError:
 
 
 def upgraded(group: ClassicGroup, topics: Topics) -> Draft:
-    """Return the consumer group in the place of `group`; raises KafkaError when a member speaks something else."""
+    """Return the consumer group that replaces `group`. Raise KafkaError if a member is not a consumer."""
     draft = Draft(ConsumerGroup(group.group_id, group.memory), (log_records.group_tombstone(group.group_id),))
     if not group.members:
         return draft
@@ -77,7 +77,7 @@ def _as_consumer(group: ClassicGroup, member: ClassicMember, topics: Topics) -> 
 
 
 def _assigned(group: ClassicGroup, assignment: bytes, topics: Topics) -> Partitions:
-    """User data is what a custom assignor tells its members: the coordinator's assignors would lose it."""
+    """Return the assigned partitions. Raise KafkaError for user data of a custom assignor, which would be lost."""
     if not assignment:
         return NOTHING
     decoded = _decoded(assignment)
@@ -104,7 +104,7 @@ def _decoded(assignment: bytes) -> ConsumerProtocolAssignment | None:
 
 
 def downgraded(group: ConsumerGroup, topics: Topics, now_ms: int) -> tuple[ClassicGroup, list[log_records.GroupRecord]]:
-    """The classic group and the records that put it in the place of `group`, whose members all speak that protocol."""
+    """Return the classic group that replaces `group`, and the records. All members must use the classic protocol."""
     made = ClassicGroup(group.group_id, now_ms, group.memory)
     made.generation = group.epoch
     for member in group.members.values():

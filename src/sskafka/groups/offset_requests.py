@@ -1,6 +1,6 @@
-"""What clients ask about offsets of groups of any kind: commit, fetch, delete; and which of them have expired.
+"""Offsets of groups of any kind: commit, fetch, delete, and expiry.
 
-Requests come with topic names: who gives topic ids has them resolved, and answered in kind, by the server.
+Requests have topic names here; the server resolves topic ids.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -30,7 +30,7 @@ class FetchedOffset(NamedTuple):
 
 
 class OffsetRequests:
-    """`find` gives a group of any kind; `topics` are the cluster's."""
+    """`find` returns a group of any kind; `topics` returns the topics of the cluster."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class OffsetRequests:
             if committer.generation >= 0:
                 is_old = committer.is_transactional or committer.is_too_old_for_epochs
                 raise KafkaError(ErrorCode.ILLEGAL_GENERATION if is_old else ErrorCode.GROUP_ID_NOT_FOUND)
-            group = ClassicGroup(group_id, now_ms)  # kept once an offset of it is replayed
+            group = ClassicGroup(group_id, now_ms)  # added to the store when an offset of it is replayed
         group.check_commit(committer, (self._with_id(partition) for partition in partitions))
         return group
 
@@ -65,7 +65,7 @@ class OffsetRequests:
     def commit(
         self, group_id: str, commits: Iterable[OffsetCommit], retention_ms: int, now_ms: int
     ) -> tuple[list[Record], list[ErrorCode]]:
-        """The records, and the outcome of each commit, in order; the committer has been checked."""
+        """Return the records, and the error code of each commit. Call `check_committer` first."""
         expire_ms = NO_TIMESTAMP if retention_ms < 0 else now_ms + retention_ms
         records: list[Record] = []
         outcomes: list[ErrorCode] = []
@@ -84,8 +84,8 @@ class OffsetRequests:
     def fetch(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, require_stable: bool
     ) -> dict[TopicPartition, FetchedOffset]:
-        """`partitions` None: all that the group has committed. An offset that a transaction is about to change is
-        withheld from those who ask for stable ones."""
+        """Return committed offsets; all of them if `partitions` is None. With `require_stable`, offsets that an open
+        transaction may change are refused."""
         committed = self._offsets.committed(group_id)
         unstable = self._offsets.pending_partitions(group_id) if require_stable else set()
         wanted = committed if partitions is None else partitions
@@ -99,7 +99,7 @@ class OffsetRequests:
     # -- delete
 
     def delete(self, group: Group, partitions: Iterable[TopicPartition]) -> tuple[list[Record], list[ErrorCode]]:
-        """As `commit`; offsets of topics that members read are kept."""
+        """As `commit`. Offsets of topics that members are subscribed to are not deleted."""
         committed = self._offsets.committed(group.group_id)
         records: list[Record] = []
         outcomes: list[ErrorCode] = []
@@ -116,7 +116,7 @@ class OffsetRequests:
         return [OffsetRecord(group_id, partition) for partition in self._offsets.partitions_of(group_id)]
 
     def delete_topics(self, topics: set[str]) -> GroupResult:
-        """The topics are gone: nobody may go on in one of the same name where it left off in the old one."""
+        """Delete the offsets of deleted topics. They must not apply to a new topic of the same name."""
         return CoordinatorResult(
             records=[
                 OffsetRecord(group_id, partition)

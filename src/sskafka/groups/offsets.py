@@ -1,10 +1,10 @@
-"""How far groups have read: committed offsets, and those of open transactions, which count once these commit.
+"""Committed offsets of groups, and pending ones of open transactions, which take effect when the transaction commits.
 
     commit       ──► committed
     commit in a transaction ──► pending (by producer id) ──► marker: committed, or dropped
 
-An offset written later than a pending one, outside of the transaction, is not overwritten when that commits, and one
-that was forgotten later does not come back: what counts is the order in the log.
+The order in the log decides. An offset that was committed outside of the transaction after a pending one is not
+overwritten when the transaction commits, and a pending offset that was deleted does not come back.
 """
 
 from collections.abc import Iterator
@@ -22,9 +22,9 @@ class CommittedOffset(NamedTuple):
     metadata: str = ""
     commit_timestamp_ms: int = NO_TIMESTAMP
     expire_timestamp_ms: int = NO_TIMESTAMP
-    """Set by old clients that say how long the offset is to be kept."""
+    """Set by old clients that state how long the offset is to be kept."""
     order: int = 0
-    """Counts up with every offset that is written."""
+    """Increases with every offset that is written."""
 
 
 Offsets = dict[TopicPartition, CommittedOffset]
@@ -43,7 +43,7 @@ class OffsetStore:
     def replay(
         self, group_id: str, partition: TopicPartition, offset: CommittedOffset | None, producer_id: int
     ) -> None:
-        """Take in an offset, or None: it is forgotten. A producer id of -1 stands for no transaction."""
+        """Replay an offset, or its tombstone (None). A producer id of -1 means: no transaction."""
         self._order += 1
         if offset is not None:
             offsets = self._committed if producer_id < 0 else self._pending.setdefault(producer_id, {})
@@ -57,7 +57,7 @@ class OffsetStore:
                     del offsets[group_id]
 
     def end_transaction(self, producer_id: int, is_committed: bool) -> list[str]:
-        """Gives the groups that the transaction committed offsets of."""
+        """Return the groups whose offsets the transaction has committed."""
         pending = self._pending.pop(producer_id, {})
         if not is_committed:
             return []
@@ -72,7 +72,7 @@ class OffsetStore:
     # -- questions
 
     def committed(self, group_id: str) -> Offsets:
-        """Not to be changed."""
+        """Return the committed offsets. The caller must not change them."""
         return self._committed.get(group_id, {})
 
     def groups(self) -> Iterator[str]:
@@ -82,7 +82,7 @@ class OffsetStore:
         return {partition.topic for group_id in self.groups() for partition in self.partitions_of(group_id)}
 
     def pending_partitions(self, group_id: str) -> set[TopicPartition]:
-        """Partitions whose offset an open transaction is about to change."""
+        """Return the partitions whose offset an open transaction may change."""
         return {partition for offsets in self._pending.values() for partition in offsets.get(group_id, ())}
 
     def partitions_of(self, group_id: str) -> set[TopicPartition]:

@@ -1,11 +1,12 @@
 """The next step of a member of a consumer group towards its target assignment.
 
-    has what it must give up?   told so, and waited for           UNREVOKED_PARTITIONS, epoch as before
-    nothing to give up          gets what nobody else has now     UNRELEASED_PARTITIONS while some is with others,
-                                                                  STABLE otherwise; epoch of the target
+    partitions to revoke   the member is told, and the group waits   UNREVOKED_PARTITIONS, epoch as before
+    nothing to revoke      the member gets its free partitions       UNRELEASED_PARTITIONS while other members have some
+                                                                     of them, STABLE otherwise; epoch of the target
 
-No partition ever has two owners: it is given only when its owner before has said that it let go, or is gone. A target
-may be older than what the member subscribes to now: it never gets, and gives up, partitions of other topics.
+No partition ever has two owners: it is assigned only when its previous owner has confirmed the revocation, or is gone.
+A target may be older than the member's subscription; partitions of topics that the member no longer subscribes to are
+never assigned, and are revoked.
 """
 
 from collections.abc import Callable
@@ -22,7 +23,7 @@ class TargetAssignment(NamedTuple):
     epoch: int
     partitions: Partitions
     subscribed: frozenset[Uuid]
-    """Topics that the member subscribes to now, whatever the target says."""
+    """The topics of the member's current subscription, which may be newer than the target."""
 
     @property
     def wanted(self) -> Partitions:
@@ -36,7 +37,7 @@ def reconciled(
     reported: Partitions | None,
     is_resubscribed: bool,
 ) -> ConsumerMember:
-    """`reported` is what the member says that it owns; None when it did not say."""
+    """Return the member after its next step. `reported`: the partitions that it says it owns, or None."""
     match member.state:
         case MemberState.STABLE if member.epoch == target.epoch:
             return _without_unsubscribed(member, target, reported) if is_resubscribed else member
@@ -62,7 +63,7 @@ def _next_step(
 def _without_unsubscribed(
     member: ConsumerMember, target: TargetAssignment, reported: Partitions | None
 ) -> ConsumerMember:
-    """The subscription has changed and there is no new target yet: what is no longer wanted is given up at once."""
+    """Revoke partitions of topics that the member no longer subscribes to, before there is a new target."""
     dropped = frozenset(item for item in member.assigned if item[0] not in target.subscribed)
     if not dropped:
         return member

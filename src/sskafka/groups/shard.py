@@ -1,12 +1,12 @@
-"""The groups of one partition of __consumer_offsets: one store for groups of every kind, and their offsets.
+"""The `CoordinatorShard` of groups: the groups of all kinds in one partition of __consumer_offsets, and their offsets.
 
-Requests are decided by the parts (`classic`, `consumer`, `offset_requests`), which share this store; a decision returns
-records, an answer and effects. `replay` alone changes what the log keeps, on the broker that decided and on one that
-loads the log. What no record keeps is soft state: classic groups between two generations (classic_group), timers, and
-`GroupMemory`.
+The parts `classic`, `consumer` and `offset_requests` decide on requests and share this store. A decision returns
+records, an answer and effects. Only `replay` changes the state that is in the log, both on the broker that decided and
+on one that loads the log. Soft state is in no record: classic groups between two generations (classic_group), timers,
+and `GroupMemory`.
 
-An offset of an unknown group makes one that never had members; a group with neither members nor offsets is forgotten
-when offsets are next looked through.
+A committed offset of an unknown group creates a group that never had members. A group without members and offsets is
+removed when offsets are next checked for expiry.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -39,10 +39,10 @@ _EXPIRY = "expiry"
 
 
 class GroupCoordinatorShard:
-    """`topics` gives the topics of the cluster as they are now, `timings` what a consumer group has set for itself.
+    """`topics` returns the current topics of the cluster, `timings` the timings of a consumer group.
 
-    `is_writable`: whether records can be written now. `new_member_id` makes ids for members of consumer groups that
-    join without one; `new_uuid` where it is None."""
+    `is_writable`: whether records can be written now. `new_member_id` creates ids for members of consumer groups that
+    join without one; if it is None, `new_uuid` does."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class GroupCoordinatorShard:
         return group
 
     def listed(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> Iterator[Group]:
-        """Those in one of the states and of one of the types, in any spelling; no filter means all."""
+        """Yield the groups in one of the states and of one of the types, ignoring case. An empty filter matches all."""
         wanted_states = {state.lower() for state in states}
         wanted_types = {kind.lower() for kind in types}
         for group in self.groups.values():
@@ -178,7 +178,7 @@ class GroupCoordinatorShard:
         retention_ms: int,
         now_ms: int,
     ) -> GroupResult:
-        """Answered with the outcome of each commit. It is a sign of life of the member that commits."""
+        """Answer with the error code of each commit. A commit renews the session of a classic member."""
         partitions = (commit.partition for commit in commits)
         group = self.offset_requests.check_committer(group_id, committer, partitions, now_ms)
         records, outcomes = self.offset_requests.commit(group_id, commits, retention_ms, now_ms)
@@ -190,7 +190,7 @@ class GroupCoordinatorShard:
         return self.offset_requests.delete_topics(set(names))
 
     def topics_missing(self, known: Collection[str]) -> GroupResult:
-        """Offsets of topics that are not among the known are those of deleted ones."""
+        """Delete the offsets of topics that do not exist any more, that is, are not in `known`."""
         return self.offset_requests.delete_topics(self.offsets.topics().difference(known))
 
     # -- classic groups
@@ -217,7 +217,7 @@ class GroupCoordinatorShard:
         return self._join_emptied(group, joining, now_ms)
 
     def _join_emptied(self, group: ConsumerGroup, joining: Joining, now_ms: int) -> GroupResult:
-        """A group without members is of the kind of whoever comes first, whatever the policy."""
+        """Turn a group without members into a classic one, whatever the migration policy: its first member decides."""
         made, records = downgraded(group, self._topics(), now_ms)
         decision: GroupResult = CoordinatorResult(records)
         try:
@@ -227,7 +227,7 @@ class GroupCoordinatorShard:
             return joining.refused(error.code)
 
     def abandon_join(self, group_id: str, completion: Completion, now_ms: int) -> GroupResult:
-        """Where nothing can be written, the session of a new member ends its membership later."""
+        """Remove the member. While nothing can be written, do nothing: its session will time out."""
         return self.classic.abandon_join(group_id, completion, now_ms) if self._is_writable() else CoordinatorResult()
 
     def sync(self, request: SyncGroupRequest, completion: Completion, now_ms: int) -> GroupResult:
@@ -251,14 +251,14 @@ class GroupCoordinatorShard:
         return self.classic.leave(request, version, now_ms)
 
     def _require_writable(self) -> None:
-        """For what moves a classic group on: its soft state must not get ahead of what can be written."""
+        """Refuse to change a classic group while nothing can be written: its soft state would get ahead of the log."""
         if not self._is_writable():
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     # -- consumer groups
 
     def find_consumer(self, group_id: str) -> ConsumerGroup | None:
-        """None also for a classic group: `create_consumer` sees whether it can become one of this kind."""
+        """Return the consumer group, or None. `create_consumer` checks whether a classic group can be upgraded."""
         group = self.groups.get(group_id)
         return group if isinstance(group, ConsumerGroup) else None
 
@@ -302,7 +302,7 @@ class GroupCoordinatorShard:
         return downgraded_draft.followed_by(self._rebalance.prepare(made, reason, now_ms))
 
     def may_downgrade(self, group: ConsumerGroup) -> bool:
-        """Once nobody speaks the newer protocol any more, the group is a classic one again."""
+        """Return whether the group becomes classic again: no member uses the newer protocol any more."""
         is_allowed = self._settings.migration_policy in {"bidirectional", "downgrade"}
         is_small = 0 < len(group.members) <= self._settings.group_size_max
         return is_allowed and is_small and group.speaks_classic_only(group.members.values())
@@ -333,7 +333,7 @@ class GroupCoordinatorShard:
         self._timers.schedule(_EXPIRY, self._settings.retention_check_interval_ms, self._expire)
 
     def _expire(self, now_ms: int) -> GroupResult:
-        """Offsets that nobody has needed for long, and groups of which nothing is left."""
+        """Delete expired offsets, and groups without members and offsets."""
         self._expire_later()
         records: list[Record] = []
         for group in self.groups.values():

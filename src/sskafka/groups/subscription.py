@@ -1,4 +1,4 @@
-"""The topics in what consumers of a classic group tell each other; opaque bytes to everybody else."""
+"""The subscriptions of consumers in a classic group, which are opaque bytes in other groups."""
 
 from collections.abc import Iterable
 from struct import Struct
@@ -13,7 +13,7 @@ _VERSION_MAX = 3
 
 
 def subscribed_topics(subscriptions: Iterable[bytes]) -> frozenset[str] | None:
-    """None when one of the subscriptions cannot be read: somebody uses the protocol's name for something else."""
+    """Return all topics, or None if a subscription cannot be decoded: it has another format."""
     topics: set[str] = set()
     for metadata in subscriptions:
         of_member = _topics_of(metadata)
@@ -29,7 +29,7 @@ def _topics_of(metadata: bytes) -> list[str] | None:
 
 
 def read_subscription(metadata: bytes) -> ConsumerProtocolSubscription | None:
-    """None for bytes that are something else."""
+    """Return the subscription, or None if the bytes are not one."""
     if len(metadata) < _INT16.size:
         return None
     version = min(int(_INT16.unpack_from(metadata)[0]), _VERSION_MAX)

@@ -1,11 +1,11 @@
-"""The topics of the cluster as a shard saw them last, and what has changed since the time before.
+"""The topics of the cluster as a shard last saw them, and what has changed since the time before.
 
-A topic that comes, goes or grows concerns few groups, and every group is asked about it. So what changed is found out
-once, patterns are matched against new names alone, and a group that saw the topics as they were before is let go by a
-look at the few names that differ.
+A topic that is created, deleted or extended concerns few groups, but every group is checked for it. So the changes are
+computed once, patterns are matched only against new names, and a group that was compared with the previous topics is
+checked only for the few names that differ.
 
-Patterns are RE2, whose matching takes time in proportion to the names and no more: Python's own expressions can be made
-to run for ever by whoever may subscribe.
+Patterns are matched by RE2, in time proportional to the names. With Python's own expressions, any client that may
+subscribe could send a pattern that runs forever.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.model.errors import ErrorCode, KafkaError
 
 PATTERNS_MAX = 10_000
-"""Remembered at once; those in use are soon found again."""
+"""Bound on cached patterns. After it is reached, the cache is cleared; patterns in use are soon cached again."""
 
 
 class TopicNews:
@@ -31,7 +31,7 @@ class TopicNews:
         self._found: dict[str, frozenset[str]] = {}
 
     def look_at(self, topics: Topics) -> None:
-        """As they are now. The same mapping stands for the same topics."""
+        """Compare the current topics with the previous ones. The same mapping object means: nothing has changed."""
         if topics is self._topics:
             return
         before = self._before = self._topics
@@ -48,7 +48,7 @@ class TopicNews:
                 self._changed_patterns.add(pattern)
 
     def concerns(self, group: ConsumerGroup) -> bool:
-        """Whether what the group is subscribed to may have changed since it was last compared."""
+        """Return whether the subscribed topics of the group may have changed since it was last compared."""
         if group.memory.seen_topics is not self._before:
             return True
         for pattern in patterns_of(group):
@@ -70,7 +70,7 @@ def patterns_of(group: ConsumerGroup) -> set[str]:
 
 
 def topics_hash(topics: Topics, subscribed: Iterable[str]) -> int:
-    """Differs when a subscribed topic comes, goes, is made anew or grows; an int64, 0 where there are none."""
+    """Return an int64 that changes when a subscribed topic is created, deleted, recreated or extended; 0: no topics."""
     found = [topics[name] for name in sorted(subscribed) if name in topics]
     if not found:
         return 0
@@ -83,7 +83,7 @@ def check_pattern(pattern: str) -> None:
 
 
 def matching(pattern: str, names: Iterable[str]) -> frozenset[str]:
-    """A pattern means whole names; internal topics are matched too, as in Apache Kafka."""
+    """Return the names that the pattern matches as a whole. Internal topics match, too, as in Apache Kafka."""
     compiled = _compiled(pattern)
     return frozenset(name for name in names if compiled.fullmatch(name))
 

@@ -1,7 +1,7 @@
-"""What coordinators (groups, transactions) and the runtime that keeps their state in internal topics say to each other.
+"""The interface between coordinators (groups, transactions) and the runtime that keeps their state in internal topics.
 
     request -> operation(shard, now_ms) -> CoordinatorResult: records are encoded, replayed and appended
-                                        -> the high watermark passes them: the answer leaves, the effects happen
+                                        -> the high watermark passes them: the answer is sent, effects happen
 
 The state of a coordinator is pure: it knows neither its log nor the event loop. An operation decides: it reads the
 state, returns a `CoordinatorResult` and changes nothing that the log keeps. Only `replay` changes that, both on the
@@ -17,25 +17,25 @@ from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ProducerIdAndEpoch
 
 R = TypeVar("R")
-"""A record as the coordinator knows it."""
+"""A typed record of a coordinator."""
 A = TypeVar("A")
-"""What a decision answers."""
+"""The answer of a decision."""
 
 
 class StateRecord(NamedTuple):
-    """A record as the internal topic keeps it; a tombstone has no value."""
+    """An encoded record of an internal topic; a tombstone has no value."""
 
     key: bytes
     value: bytes | None
 
 
 class Completion(Protocol):
-    """Whoever waits for an answer: told once, when the decision is committed or when it failed."""
+    """The requester of a decision. One method is called, once, when the decision is committed or has failed."""
 
     def answer(self, response: Any) -> None: ...
 
     def refuse(self, error: ErrorCode, message: str = "") -> None:
-        """`message` is for people; some responses have a field for it."""
+        """`message` is for people. Only some responses have a field for it."""
         ...
 
 
@@ -44,7 +44,7 @@ class _Parked(Enum):
 
 
 PARKED: Final = _Parked.PARKED
-"""The answer of a decision that leaves its requester waiting: a later decision answers with `Respond`."""
+"""The answer of a decision whose requester has to wait: a later decision answers with `Respond`."""
 NoAnswer = Literal[_Parked.PARKED]
 
 
@@ -58,22 +58,22 @@ class Respond(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class CoordinatorResult(Generic[R, A]):
     records: Sequence[R] = ()
-    """Encoded once and appended in one batch, before anything else is decided on what they say."""
+    """Encoded once, replayed before the next decision, and appended in one batch."""
     answer: A | NoAnswer = PARKED
-    """For whoever asked; leaves when the records, and everything that was decided before them, are committed."""
+    """Sent when the records, and those of all earlier decisions, are committed."""
     effects: Sequence[object] = ()
-    """What follows, in this order, once the records are committed. Nothing of it happens when they are not, except that
-    a `Respond` passes the error on."""
+    """Carried out in this order once the records are committed. If they are not, no effect happens, except that a
+    `Respond` passes on the error."""
     is_divisible: bool = False
-    """True where every record stands for itself: there may be more of them than a batch can hold."""
+    """True if the records are independent of each other, so that they may be split into several batches."""
     producer: ProducerIdAndEpoch | None = None
-    """Set for records that count only if this producer's transaction commits."""
+    """Set for records that take effect only if this producer's transaction commits."""
     if_too_large: "Callable[[int], CoordinatorResult[R, A]] | None" = None
-    """Decides instead, given the time, where the records fit into no batch. None: the requester gets an error."""
+    """Called with the time to decide otherwise if the records fit into no batch. None: the requester gets an error."""
 
     def __add__(self, other: "CoordinatorResult[R, A]") -> "CoordinatorResult[R, A]":
-        """Both, in this order; at most one of them answers."""
-        assert self.if_too_large is None, "it would decide without what comes behind it"
+        """Combine two results, in this order. At most one of them has an answer."""
+        assert self.if_too_large is None, "if_too_large would ignore the result that follows"
         otherwise = other.if_too_large
         return CoordinatorResult(
             [*self.records, *other.records],
@@ -85,36 +85,36 @@ class CoordinatorResult(Generic[R, A]):
 
 
 class Timers(Protocol):
-    """Deadlines of one shard. They end with it: none fires for a shard that is no longer in charge."""
+    """Timers of one shard. None fires after the shard was stopped."""
 
     def schedule(self, key: Hashable, delay_ms: int, due: "Callable[[int], CoordinatorResult[Any, None]]") -> None:
-        """Call `due` with the wall-clock time after `delay_ms`; a timer of the same key is replaced."""
+        """Call `due` with the wall-clock time after `delay_ms`. This replaces a timer with the same key."""
         ...
 
     def cancel(self, key: Hashable) -> None: ...
 
 
 class CoordinatorShard(Protocol[R]):
-    """The state kept in one partition of an internal topic."""
+    """The state in one partition of an internal topic, as Kafka's CoordinatorShard."""
 
     def encode(self, record: R) -> StateRecord: ...
 
     def decode(self, record: StateRecord) -> R | None:
-        """None for records of kinds that this software does not know."""
+        """Return the typed record, or None for records of unknown types."""
         ...
 
     def replay(self, record: R, producer: ProducerIdAndEpoch | None) -> None:
-        """Change the state as the record says: it was decided just now, or read from the log."""
+        """Apply a record to the state. It was just decided, or read from the log."""
         ...
 
     def replay_end_of_transaction(self, producer: ProducerIdAndEpoch, is_committed: bool) -> None:
-        """The marker of a transaction is in the log: what it wrote counts now, or never will."""
+        """Apply a transaction marker: the records of the transaction take effect, or are dropped."""
         ...
 
     def start(self, now_ms: int) -> CoordinatorResult[R, None]:
-        """All of the log has been replayed and requests may come: begin with the timers."""
+        """Called when the whole log has been replayed: start timers. Requests follow."""
         ...
 
     def stop(self) -> list[Completion]:
-        """No longer in charge; returns those who are kept waiting."""
+        """Stop. Return the completions of parked requests."""
         ...

@@ -1,8 +1,8 @@
-"""Partitions of a transaction: added by its producer (or by a leader on its behalf), and verified by leaders.
+"""AddPartitionsToTxn: a producer, or a leader on its behalf, adds partitions to a transaction; leaders verify them.
 
-A partition is in the transaction before the first record is written to it, so whoever ends the transaction knows
-where markers must go. A leader that sees a producer's first record asks here whether that is so (`verify`): a record
-that comes late, after the end, must not open a transaction that nobody will ever end.
+A partition is added before the first record is written to it, so the coordinator knows where markers must go. The
+leader of a partition verifies that before it appends the first record of a transaction (`verify`). Otherwise a record
+that arrives after the end of the transaction would open one that never ends.
 """
 
 from collections.abc import Collection
@@ -38,7 +38,7 @@ def decide(
 
 
 def verify(known: TransactionMetadata | None, producer: ProducerIdAndEpoch, partition: TopicPartition) -> ErrorCode:
-    """Whether a record of `producer` belongs to a transaction that is open in `partition`."""
+    """Return NONE if `producer` has an open transaction that includes `partition`, otherwise the error."""
     error = identity_error(known, producer)
     if error is not ErrorCode.NONE:
         return error
@@ -47,14 +47,14 @@ def verify(known: TransactionMetadata | None, producer: ProducerIdAndEpoch, part
 
 
 def identity_error(known: TransactionMetadata | None, producer: ProducerIdAndEpoch) -> ErrorCode:
-    """Why `producer` may not add to the transaction now."""
+    """Return why `producer` may not add partitions now, or NONE."""
     if known is None or known.state is TransactionState.DEAD:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if known.state.is_preparing and producer in {known.identity, known.identity_when_complete}:
         return ErrorCode.CONCURRENT_TRANSACTIONS
     if producer.producer_id != known.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    if known.holder != known.identity:  # taken over as it is: nothing may be added, its new producer can only end it
+    if known.holder != known.identity:  # taken over (KIP-939): the new producer can only end it
         return ErrorCode.INVALID_TXN_STATE if producer == known.holder else ErrorCode.PRODUCER_FENCED
     if producer.producer_epoch != known.producer_epoch:
         return ErrorCode.PRODUCER_FENCED

@@ -1,20 +1,21 @@
 """EndTxn, in both versions of the protocol.
 
-First version (EndTxn 0-4): the epoch stays. The same end asked for again is answered by the state alone.
+First version (EndTxn 0-4): the epoch stays the same. A repeated request is answered from the state alone.
 
     ONGOING          prepare                    PREPARE_x   asked for x: CONCURRENT_TRANSACTIONS, else INVALID_TXN_STATE
     EMPTY            INVALID_TXN_STATE          COMPLETE_x  asked for x: done, else INVALID_TXN_STATE
 
-Second version (EndTxn 5 and later): the epoch grows with every end, so a repetition is known by its epoch, one less
-than the stored one. With the stored epoch it is the end of a *next* transaction, which may be empty.
+Second version (EndTxn 5 and later, KIP-890): every EndTxn increases the epoch, so a repeated request is recognized by
+its epoch, which is one less than the stored one. A request with the stored epoch ends the *next* transaction, which may
+be empty.
 
     stored epoch E   ONGOING: prepare at E+1    idle: abort prepares at E+1, commit is INVALID_TXN_STATE
     asked with E-1   PREPARE_x: CONCURRENT_TRANSACTIONS    COMPLETE_x: done, with epoch E    else INVALID_TXN_STATE
     anything else    PRODUCER_FENCED
 
-A transaction that a new producer took over without aborting it (KIP-939) is ended by that producer alone.
+A transaction that a new producer took over without aborting it (KIP-939) can only be ended by that producer.
 
-The answer leaves when the PREPARE state is committed: the outcome is certain then, the markers follow.
+The answer is sent when the PREPARE state is committed: from then on the outcome is certain. The markers follow.
 """
 
 from typing import NamedTuple
@@ -54,7 +55,7 @@ class EndTxn(NamedTuple):
 
 
 def decide(known: TransactionMetadata | None, asked: EndTxn, spare_id: int | None, now_ms: int) -> TransactionResult:
-    """`spare_id`: a producer id that nobody has, for when the epochs of this one are used up."""
+    """`spare_id`: an unused producer id, in case the epochs of the current one are exhausted."""
     if known is None or known.state is _S.DEAD:
         return TransactionResult(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if known.holder != known.identity:
@@ -82,7 +83,7 @@ def _decide_bumping(known: TransactionMetadata, asked: EndTxn, spare_id: int | N
     if _is_repeated(known, asked.producer):
         return _repeated(known, asked)
     if known.state.is_preparing and asked.producer in {known.identity, known.identity_when_complete}:
-        return CONCURRENT  # the next transaction's end, while this one is not over yet
+        return CONCURRENT  # the end of the next transaction, while this one is not complete
     if asked.producer.producer_id != known.producer_id:
         return TransactionResult(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if asked.producer.producer_epoch != known.producer_epoch:
@@ -95,9 +96,10 @@ def _decide_bumping(known: TransactionMetadata, asked: EndTxn, spare_id: int | N
 
 
 def _is_repeated(known: TransactionMetadata, producer: ProducerIdAndEpoch) -> bool:
-    """The end that made the stored state, asked for again.
+    """Return whether the request repeats the EndTxn that led to the stored state.
 
-    In the last epoch of all, only a fence leaves a transaction that nobody takes over: it can skip no number there."""
+    In the last epoch, a fenced producer cannot skip a number as it does elsewhere (metadata.py). There, a prepared
+    transaction without a successor of the producer id was fenced, so the request is no repetition."""
     if known.state in {_S.EMPTY, _S.ONGOING} or not known.bumps_epochs:
         return False
     if known.producer_epoch == EPOCH_MAX and known.next_producer_id == NO_PRODUCER_ID:

@@ -1,4 +1,4 @@
-"""InitProducerId for a transactional id: a new epoch, which fences whoever used the id before.
+"""InitProducerId for a transactional id: a new epoch, which fences the previous producer.
 
     the id is          answer
     -----------------  --------------------------------------------------------------------------------------
@@ -10,11 +10,11 @@
     be kept
     PREPARE_*          CONCURRENT_TRANSACTIONS until the markers are written
 
-A producer that takes part in a two-phase commit (KIP-939) gets no timeout, whatever it asks for. Brokers allow that
-only where `transaction.two.phase.commit.enable` is set.
+A producer that takes part in a two-phase commit (KIP-939) has no timeout, whatever it asks for. Brokers allow that
+only if `transaction.two.phase.commit.enable` is set.
 
-A producer that names the identity it has (version 3 and later) recovers from an error. It must still be the one that
-the coordinator knows: nobody else may have been initialized since. The same question asked again gets the same answer.
+A producer that names its current id and epoch (version 3 and later) recovers from an error. It must still be the latest
+producer of the transactional id. A repeated request gets the same answer.
 """
 
 from typing import NamedTuple
@@ -42,7 +42,7 @@ class InitProducerId(NamedTuple):
     expected: ProducerIdAndEpoch = NOBODY
     two_phase: bool = False
     keep_prepared: bool = False
-    """Leave an open transaction as it is, for the new producer to end."""
+    """Keep an open transaction, so that the new producer can end it (KIP-939)."""
 
     @property
     def stored_timeout_ms(self) -> int:
@@ -54,7 +54,7 @@ class InitProducerId(NamedTuple):
 
 
 def refused(asked: InitProducerId, timeout_max_ms: int) -> ErrorCode:
-    """What is wrong with the question itself."""
+    """Return the error of an invalid request, or NONE."""
     has_id = asked.expected.producer_id != NO_PRODUCER_ID
     has_epoch = asked.expected.producer_epoch != NO_PRODUCER_EPOCH
     if not asked.transactional_id or has_id != has_epoch:
@@ -67,7 +67,7 @@ def refused(asked: InitProducerId, timeout_max_ms: int) -> ErrorCode:
 def decide(
     known: TransactionMetadata | None, asked: InitProducerId, spare_id: int | None, now_ms: int
 ) -> TransactionResult:
-    """`spare_id`: a producer id that nobody has, for when one is needed."""
+    """Decide. `spare_id` is an unused producer id, in case one is needed."""
     if known is None:
         return _first(asked, spare_id, now_ms)
     if asked.is_recovery and not _may_recover(known, asked.expected):
@@ -93,14 +93,17 @@ def _first(asked: InitProducerId, spare_id: int | None, now_ms: int) -> Transact
 
 
 def _taken_over(known: TransactionMetadata, now_ms: int) -> TransactionResult:
-    """In the last epoch there is no higher one to give: a new producer id could not end what the old one wrote."""
+    """Let a new producer take over the open transaction.
+
+    The last usable epoch stays the same, because a new producer id could not end what the old one wrote."""
     next_epoch = min(known.holder.producer_epoch + 1, LAST_USABLE_EPOCH)
     changed = known.becomes(TransactionState.ONGOING, now_ms, next_producer_epoch=next_epoch)
     return TransactionResult(changed=changed, identity=changed.holder)
 
 
 def _may_recover(known: TransactionMetadata, expected: ProducerIdAndEpoch) -> bool:
-    """The last case: its epochs were used up, and the answer that told it the new id was lost."""
+    """Return whether the producer is known. It may name the previous producer id if the epochs of that id were
+    exhausted and the response with the new id was lost."""
     if expected.producer_id == known.producer_id:
         return True
     return expected.producer_id == known.previous_producer_id and expected.producer_epoch >= LAST_USABLE_EPOCH

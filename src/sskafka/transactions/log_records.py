@@ -1,10 +1,10 @@
-"""Transactions in the records of `__transaction_state`: Kafka's TransactionLogKey and TransactionLogValue.
+"""Records of `__transaction_state`: Kafka's TransactionLogKey and TransactionLogValue.
 
-Both are prefixed with their version, an int16. A key without a value is a tombstone: the id is forgotten. Version 1 of
-the value came with transaction.version 1; it alone holds what the second version of the protocol needs.
+Both are prefixed with their version, an int16. A key without a value is a tombstone: the id is removed. Version 1 of
+the value requires transaction.version 1; only version 1 has the fields for the second version of the protocol.
 
-Beside Kafka's fields version 1 has `last_producer_epoch`, as a tagged field that other software skips: with it the next
-coordinator knows a producer that asks once more for its newer epoch because the first answer was lost.
+Besides Kafka's fields, version 1 has `last_producer_epoch`, a tagged field that other software ignores. With it, the
+next coordinator recognizes a producer that repeats InitProducerId because the first response was lost.
 """
 
 from collections.abc import Iterable
@@ -25,14 +25,14 @@ _VERSION_BYTES = 2
 
 
 class TransactionRecord(NamedTuple):
-    """What the coordinator knows of a transactional id from now on; None: the id is forgotten."""
+    """The new state of a transactional id; None for a tombstone."""
 
     transactional_id: str
     metadata: TransactionMetadata | None
 
 
 def encode_record(record: TransactionRecord, version: int) -> StateRecord:
-    """`version`: of the value, see `value_version`."""
+    """Encode the record. `version` is that of the value, see `value_version`."""
     known = record.metadata
     value = None if known is None else encode_value(known, version)
     return StateRecord(encode_key(record.transactional_id), value)

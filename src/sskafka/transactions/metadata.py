@@ -1,36 +1,35 @@
-"""What the coordinator knows of one transactional id: a value; every change makes a new one.
+"""The state of one transactional id: an immutable value; every change creates a new one.
 
-The states, as `__transaction_state` numbers them, and the ways between them:
+The states, numbered as in `__transaction_state`, and their transitions:
 
     state            may become                          when
     ---------------  ----------------------------------  ----------------------------------------------------------
     EMPTY            EMPTY                               the producer is initialized again
                      ONGOING                             partitions are added
                      PREPARE_ABORT                       an abort without partitions (second version: bumps the epoch)
-                     DEAD                                nobody used the id for transactional.id.expiration.ms
+                     DEAD                                the id was not used for transactional.id.expiration.ms
     ONGOING          ONGOING                             more partitions are added
                      PREPARE_COMMIT, PREPARE_ABORT       EndTxn; abort also by timeout and by a newer producer
     PREPARE_COMMIT   COMPLETE_COMMIT                     every partition has the marker
     PREPARE_ABORT    COMPLETE_ABORT                      every partition has the marker
     COMPLETE_COMMIT  EMPTY, ONGOING, PREPARE_ABORT, DEAD as from EMPTY
     COMPLETE_ABORT   EMPTY, ONGOING, PREPARE_ABORT, DEAD as from EMPTY
-    DEAD             nothing                             the id is forgotten; a tombstone says so in the log
+    DEAD             nothing                             the id is removed; the log gets a tombstone
 
-A PREPARE state is a promise: from the moment it is committed the outcome can no longer change, whoever coordinates.
-PREPARE_EPOCH_FENCE is Kafka's name for the moment between fencing a producer and aborting its transaction. Both are
-one step here, so no transaction is ever in it; the number stays reserved.
+Once a PREPARE state is committed, the outcome can no longer change, whichever broker coordinates.
+PREPARE_EPOCH_FENCE is Kafka's state between fencing a producer and aborting its transaction. Both are one step here, so
+no transaction is ever in that state; its number is reserved.
 
 Epochs in the second version of the protocol (client_version 2), where each transaction ends an epoch:
 
     producer writes with E -> EndTxn(E) -> PREPARE at E+1, markers carry E+1 -> COMPLETE at E+1 -> it writes with E+1
 
-Nothing that was sent with E can then be taken for a part of the next transaction. A fenced producer (timed out, or
-replaced by a newer one) skips a number, E+2, so that its own EndTxn(E) cannot look like the repetition of one that was
-carried out.
+So a record that was sent with E cannot become part of the next transaction. For a fenced producer (timed out, or
+replaced by a newer one) the epoch skips a number, to E+2, so that its own EndTxn(E) is not taken for the repetition of
+one that was carried out.
 
-A two-phase transaction that a new producer takes over as it is (KIP-939) keeps E until it ends; the new producer
-ends it with `next_producer_epoch`. Epochs end at 32767, which no producer ever gets: after 32766 comes epoch 0
-of the next producer id.
+A two-phase transaction that a new producer takes over (KIP-939) keeps E until it ends; the new producer ends it with
+`next_producer_epoch`. No producer ever gets the last epoch, 32767: after 32766 comes epoch 0 of the next producer id.
 """
 
 from collections.abc import Mapping
@@ -48,11 +47,11 @@ EPOCH_MAX = 2**15 - 1
 LAST_USABLE_EPOCH = EPOCH_MAX - 1
 
 NO_TIMEOUT_MS = 2**31 - 1
-"""The timeout of a two-phase transaction: it is never aborted by time."""
+"""The timeout of a two-phase transaction, which is never aborted because of its age."""
 
 FIRST_VERSION = 0
 BUMPING_VERSION = 2
-"""The version of transactions from which on every transaction has an epoch of its own."""
+"""The first version of the protocol with a new producer epoch for every transaction (KIP-890)."""
 
 
 class TransactionState(IntEnum):
@@ -67,7 +66,7 @@ class TransactionState(IntEnum):
 
     @property
     def label(self) -> str:
-        """Kafka's spelling: PrepareCommit."""
+        """The state as Kafka spells it, for example PrepareCommit."""
         return self.name.title().replace("_", "")
 
     @property
@@ -76,7 +75,7 @@ class TransactionState(IntEnum):
 
     @property
     def is_idle(self) -> bool:
-        """No transaction is open and no marker is on its way."""
+        """Whether no transaction is open and no marker is outstanding."""
         return self in {TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT}
 
 
@@ -113,13 +112,13 @@ class TransactionMetadata(NamedTuple):
     last_update_ms: int = NO_TIME
     client_version: int = FIRST_VERSION
     previous_producer_id: int = NO_PRODUCER_ID
-    """Whose epochs were used up before `producer_id` took over."""
+    """The producer id whose epochs were exhausted before `producer_id` replaced it."""
     next_producer_id: int = NO_PRODUCER_ID
-    """Set while preparing in the last epoch: who takes over once the transaction is complete."""
+    """Set while a transaction is prepared in the last epoch: the producer id that follows when it is complete."""
     last_producer_epoch: int = NO_PRODUCER_EPOCH
-    """With which the producer last asked for a newer epoch: it may ask again when the answer was lost."""
+    """The epoch with which the producer last asked for a new one; it repeats the request if the response was lost."""
     next_producer_epoch: int = NO_PRODUCER_EPOCH
-    """Set while a transaction is ONGOING that a new producer took over without aborting it: the epoch that ends it."""
+    """Set while an ONGOING transaction is taken over by a new producer (KIP-939): the epoch that ends it."""
 
     @property
     def identity(self) -> ProducerIdAndEpoch:
@@ -127,14 +126,14 @@ class TransactionMetadata(NamedTuple):
 
     @property
     def identity_when_complete(self) -> ProducerIdAndEpoch:
-        """With what the producer goes on after the transaction that is being prepared."""
+        """The producer id and epoch for the time after the transaction that is being prepared."""
         if self.next_producer_id != NO_PRODUCER_ID:
             return ProducerIdAndEpoch(self.next_producer_id, 0)
         return self.identity
 
     @property
     def holder(self) -> ProducerIdAndEpoch:
-        """Who may end the open transaction: its producer, or the one that took it over."""
+        """The producer that may end the open transaction: its own, or the one that took it over."""
         if self.next_producer_epoch != NO_PRODUCER_EPOCH:
             return ProducerIdAndEpoch(self.producer_id, self.next_producer_epoch)
         return self.identity
@@ -148,13 +147,13 @@ class TransactionMetadata(NamedTuple):
         return self.client_version >= BUMPING_VERSION
 
     def becomes(self, state: TransactionState, now_ms: int, **changes: Any) -> "TransactionMetadata":
-        """The only way from one value to the next."""
+        """Return the next value. All changes of state go through here."""
         assert state in NEXT_STATES[self.state], f"{self.transactional_id}: {self.state.label} -> {state.label}"
         return self._replace(state=state, last_update_ms=now_ms, **changes)
 
 
 def completed(known: TransactionMetadata, now_ms: int) -> TransactionMetadata:
-    """Every partition has its marker."""
+    """Return the COMPLETE state: every partition has its marker."""
     is_commit = known.state is TransactionState.PREPARE_COMMIT
     state = TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT
     producer_id, producer_epoch = known.identity_when_complete
@@ -171,7 +170,7 @@ def completed(known: TransactionMetadata, now_ms: int) -> TransactionMetadata:
 
 
 def fenced(known: TransactionMetadata, now_ms: int) -> TransactionMetadata:
-    """The open transaction is aborted, and its producer can do nothing more under its epoch."""
+    """Return the state that aborts the open transaction and fences its producer."""
     assert known.state is TransactionState.ONGOING
     step = 2 if known.bumps_epochs else 1
     return known.becomes(
@@ -194,14 +193,14 @@ def has_expired(known: TransactionMetadata, now_ms: int, expiration_ms: int) -> 
 
 
 class TransactionResult(NamedTuple):
-    """What is decided about a request: an error or none, what to write first, and who the producer is."""
+    """The result of a request: an error or NONE, the new state, and the producer's id and epoch."""
 
     error: ErrorCode = ErrorCode.NONE
     changed: TransactionMetadata | None = None
-    """To be committed to the log before the answer leaves; None when nothing changes."""
+    """The state to commit before the answer is sent; None if nothing changes."""
     identity: ProducerIdAndEpoch = NOBODY
     needs_producer_id: bool = False
-    """Nothing can be decided without an unused producer id: get one and ask again."""
+    """The decision needs an unused producer id: get one and repeat the request with it."""
 
 
 NEEDS_PRODUCER_ID = TransactionResult(needs_producer_id=True)
@@ -214,5 +213,5 @@ FINAL_ERRORS = frozenset(
         ErrorCode.TRANSACTION_ABORTABLE,
     }
 )
-"""After which a producer gives up its transaction, or itself. A coordinator that was replaced and does not know it yet
-must not say so to a producer that has gone on with the next one: the log has to confirm that it is in charge."""
+"""Errors after which a producer aborts its transaction or fails. A coordinator that was replaced and does not know it
+yet must not send one of these to a producer that already uses the next coordinator, so the log has to confirm them."""

@@ -1,15 +1,16 @@
-"""The transactional ids of one partition of `__transaction_state`: decisions on them, and what the log says of them.
+"""The `CoordinatorShard` of transactions: the transactional ids of one partition of `__transaction_state`.
 
     request -> decision (init_producer_id, add_partitions, end_txn) -> record committed -> answer
                                                                     -> a PREPARE state: `SendMarkers` -> `complete`
 
-Decisions change nothing: `replay` does. The markers of a prepared transaction are sent once that state is committed.
-`start` and a regular sweep ask for the markers of every prepared transaction, because they may have been under way when
-the coordinator changed, or may have failed. Whoever sends them ignores what is under way already; a marker that is
-written twice does no harm.
+Decisions change nothing; `replay` does. The markers of a prepared transaction are sent once that state is committed.
+`start` and a regular sweep request the markers of every prepared transaction again, because they may have been in
+flight when the coordinator changed, or may have failed. The sender ignores markers that it is sending already, and a
+marker that is written twice does no harm.
 
-An error after which the producer gives up is told only when the log has taken the state that it rests on once more: a
-coordinator that was replaced and does not know it yet cannot commit anything, and so refuses nobody.
+An error after which the producer gives up (FINAL_ERRORS) is sent only when the state that it is based on has been
+committed once more. A coordinator that was replaced and does not know it yet cannot commit anything, so it cannot send
+such an error.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -41,9 +42,9 @@ Outcomes = dict[TopicPartition, ErrorCode]
 
 
 class SendMarkers(NamedTuple):
-    """An effect: bring the outcome of a transaction, which is certain now, to all of its partitions.
+    """An effect: send the outcome of a transaction, which is certain now, to all of its partitions.
 
-    When every partition has its marker, `TransactionCoordinatorShard.complete` is to be called with the same value."""
+    When every partition has its marker, call `TransactionCoordinatorShard.complete` with the same value."""
 
     transaction: TransactionMetadata
     coordinator_epoch: int
@@ -54,12 +55,12 @@ class SendMarkers(NamedTuple):
 
 
 class TransactionOutcome(StrEnum):
-    """An effect: count what became of a transaction."""
+    """An effect: count the outcome of a transaction."""
 
     COMMITTED = "committed"
     ABORTED = "aborted"
     TIMED_OUT = "timedout"
-    """It was open for too long; ABORTED as well, once its markers are written."""
+    """The transaction was open for too long. It is also counted as ABORTED once its markers are written."""
 
 
 class TransactionLimits(NamedTuple):
@@ -71,7 +72,7 @@ class TransactionLimits(NamedTuple):
 
 
 class TransactionCoordinatorShard:
-    """`transaction_version` gives the level of that feature in the cluster as it is now."""
+    """`transaction_version` returns the current level of that feature in the cluster."""
 
     def __init__(
         self, coordinator_epoch: int, timers: Timers, limits: TransactionLimits, transaction_version: Callable[[], int]
@@ -87,7 +88,7 @@ class TransactionCoordinatorShard:
     def init_producer_id(
         self, asked: InitProducerId, spare_id: int | None, now_ms: int
     ) -> CoordinatorResult[TransactionRecord, TransactionResult]:
-        """`spare_id`: a producer id that nobody has, for when one is needed."""
+        """`spare_id`: an unused producer id, in case one is needed."""
         error = self._refused(asked)
         if error is not ErrorCode.NONE:
             return CoordinatorResult(answer=TransactionResult(error))
@@ -98,7 +99,7 @@ class TransactionCoordinatorShard:
         if (asked.two_phase or asked.keep_prepared) and not self._limits.allows_two_phase:
             return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         if asked.keep_prepared and not value_version(self._transaction_version()):
-            return ErrorCode.UNSUPPORTED_VERSION  # the log could not say who took the transaction over
+            return ErrorCode.UNSUPPORTED_VERSION  # the log has no field for the new producer
         return init_producer_id.refused(asked, self._limits.timeout_max_ms)
 
     def add_partitions(
@@ -145,7 +146,7 @@ class TransactionCoordinatorShard:
         return CoordinatorResult(self._confirmation(transactional_id, outcomes.values()), outcomes)
 
     def _confirmation(self, transactional_id: str, errors: Collection[ErrorCode]) -> list[TransactionRecord]:
-        """The state as it is, where one of the errors is final: the log takes it from who is in charge alone."""
+        """Return a record with the unchanged state if an error is final. Only the current coordinator can commit it."""
         if FINAL_ERRORS.isdisjoint(errors):
             return []
         return [TransactionRecord(transactional_id, self.transactions.get(transactional_id))]
@@ -156,9 +157,9 @@ class TransactionCoordinatorShard:
         return SendMarkers(transaction, self.coordinator_epoch)
 
     def complete(self, sent: SendMarkers, now_ms: int) -> CoordinatorResult[TransactionRecord, None]:
-        """Every partition has its marker. Nothing happens when the markers were of another coordinator.
+        """Complete the transaction: every partition has its marker. Ignore markers of another coordinator.
 
-        Answered with None, so that the coordinator hears when it is written."""
+        The answer is None; it tells the caller when the COMPLETE state is committed."""
         transaction = sent.transaction
         is_known = self.transactions.get(transaction.transactional_id) == transaction
         if not is_known or sent.coordinator_epoch != self.coordinator_epoch:
@@ -175,7 +176,7 @@ class TransactionCoordinatorShard:
         return CoordinatorResult(effects=self._prepared())
 
     def _sweep(self, now_ms: int) -> CoordinatorResult[TransactionRecord, None]:
-        """Abort what has been open for too long, and ask for the markers of what is prepared."""
+        """Abort transactions that have been open for too long, and request the markers of prepared ones again."""
         self._timers.schedule(SWEEP, self._limits.sweep_interval_ms, self._sweep)
         aborted = [fenced(known, now_ms) for known in self if has_timed_out(known, now_ms)]
         records = [TransactionRecord(changed.transactional_id, changed) for changed in aborted]
@@ -209,7 +210,7 @@ class TransactionCoordinatorShard:
             self.transactions[record.transactional_id] = record.metadata
 
     def replay_end_of_transaction(self, producer: ProducerIdAndEpoch, is_committed: bool) -> None:
-        """The log of transactions has none in itself."""
+        """Do nothing: `__transaction_state` has no transactional records."""
 
     def stop(self) -> list[Completion]:
         return []
