@@ -18,6 +18,7 @@ import pytest
 # The harness that starts brokers is shared with the benchmarks, beside the tests.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "spark"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 from benchmarks.apache_kafka import KafkaLibs, resolve_kafka_libs
 from benchmarks.brokers import Broker, BrokerKind, apache_kafka_kind, sskafka_kind

@@ -82,7 +82,7 @@ def serve_broker_apis(
 
     factories: HandlerFactories = {
         **_common_handlers(registry, view, control.client, settings, Listeners.BROKER),
-        "produce": lambda: ProduceHandler(replicas, clock, timers, view, transactional_produce),
+        "produce": lambda: ProduceHandler(replicas, clock, timers, view, transactional_produce, services.thread),
         "fetch": lambda: _fetch_handler(registry, services, control, settings, clock, view),
         "controller_apis": lambda: ControllerHandlers(controller),
         "quorum": lambda: QuorumHandlers(controller),
@@ -91,7 +91,7 @@ def serve_broker_apis(
         "cluster": lambda: ClusterHandler(view),
         "metadata": lambda: MetadataHandler(view, TopicCreation(controller, settings, registry.spawn)),
         "topic_partitions": lambda: TopicPartitionsHandler(view, settings["max.request.partition.size.limit"]),
-        "offsets": lambda: OffsetHandlers(replicas),
+        "offsets": lambda: OffsetHandlers(replicas, services.thread),
         "delete_records": lambda: DeleteRecordsHandler(replicas, services.housekeeping.keep_log_starts),
         "producers": lambda: ProducerHandlers(replicas, services.producer_ids, initialize),
         "log_dirs": lambda: LogDirsHandler(services.logs, replicas, services.moves),

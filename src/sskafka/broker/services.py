@@ -26,6 +26,7 @@ from sskafka.replication.fetcher import FETCH_VERSION_MIN
 from sskafka.replication.housekeeping import Housekeeping
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.background import LoopBackground
+from sskafka.runtime.serial_thread import SerialThread
 from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.servers.kafka.handlers.producers import ProducerIds
 from sskafka.servers.samples import topic_samples
@@ -53,6 +54,7 @@ class BrokerServices:
 
         self.logs = logs
         self.timers = TimerWheel(clock, loop.call_later)
+        self.thread = SerialThread(LoopBackground(loop, executor))
         self.producer_ids = ProducerIds(self._allocate_producer_ids)
         self.replicas = ReplicaManager(
             self._node_id,

@@ -33,6 +33,7 @@ from sskafka.records.control import ControlType
 from sskafka.records.record import Record, decode_records
 from sskafka.runtime.background import Background
 from sskafka.runtime.clock import Clock
+from sskafka.storage.append_checks import decompressed_bytes_max
 from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.transactions.marker import read_marker_if_any
 
@@ -151,7 +152,8 @@ def replay_batch(
             _replay_marker(shard, data, header, position)
             return
         producer = _producer_of(header)
-        for record in decode_records(data, header, position):
+        max_bytes = decompressed_bytes_max(max_message_bytes=0, batch_bytes=header.size_bytes)
+        for record in decode_records(data, header, position, max_bytes):
             offset = record.offset
             _replay_record(shard, record, producer, unreadable)
             offset += 1

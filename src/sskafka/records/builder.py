@@ -23,8 +23,8 @@ from sskafka.records.batch import (
     write_crc,
     write_header,
 )
-from sskafka.records.compression import DECOMPRESSED_BYTES_MAX, Compression, compress
-from sskafka.records.record import HEADER_KEY_ERRORS, Headers, payload
+from sskafka.records.compression import Compression, compress
+from sskafka.records.record import HEADER_KEY_ERRORS, Headers
 from sskafka.records.varint import encode_varint
 
 NO_LEADER_EPOCH = -1
@@ -137,18 +137,10 @@ def build_batch(
     )
 
 
-def recompress(
-    batch: Buffer,
-    header: BatchHeader,
-    codec: Compression,
-    position: int = 0,
-    max_bytes: int = DECOMPRESSED_BYTES_MAX,
-    level: int | None = None,
-) -> bytearray:
-    """Return the batch at `position` with its records compressed by `codec` and otherwise unchanged."""
-    records = compress(codec, payload(batch, header, position, max_bytes), level)
+def recompress(header: BatchHeader, payload: Buffer, codec: Compression, level: int | None = None) -> bytearray:
+    """Return the batch with its records, given decompressed, compressed by `codec` and otherwise unchanged."""
     attributes = (header.attributes & ~COMPRESSION_MASK) | codec
-    return frame(header._replace(attributes=attributes), records)
+    return frame(header._replace(attributes=attributes), compress(codec, payload, level))
 
 
 def frame(header: BatchHeader, records: Buffer) -> bytearray:

@@ -11,6 +11,7 @@ Kafka's framing differs slightly from the defaults of the codec libraries:
 The caller bounds the decompressed size, because a small batch may decompress to gigabytes.
 """
 
+import zlib
 from collections.abc import Callable, Iterator
 from enum import IntEnum
 from struct import Struct
@@ -19,7 +20,14 @@ import cramjam
 
 from sskafka.model.buffers import Buffer
 from sskafka.records.batch import CorruptBatchError
-from sskafka.records.lz4_frame import decompressed_blocks, frame_pieces, high_compression_frame, read_frame_header
+from sskafka.records.lz4_frame import (
+    check_frame,
+    decompressed_blocks,
+    frame_pieces,
+    high_compression_frame,
+    read_frame_header,
+)
+from sskafka.records.zstd_frame import memory_needed
 
 DECOMPRESSED_BYTES_MAX = 256 * 1024 * 1024
 
@@ -36,6 +44,7 @@ _XERIAL_BLOCK_BYTES = 32 * 1024
 
 _CAPACITY_MIN = 64 * 1024
 _CAPACITY_GROWTH = 4
+_ZSTD_WINDOW_BYTES_MIN = 8 * 1024 * 1024  # what every decoder should support, says the specification
 
 
 class Compression(IntEnum):
@@ -106,15 +115,55 @@ def decompress(codec: Compression, data: Buffer, max_bytes: int = DECOMPRESSED_B
         raise CorruptBatchError(f"cannot decompress the {codec.name.lower()} data: {error}") from error
 
 
+def decompress_strictly(codec: Compression, data: Buffer, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> Buffer:
+    """Decompress what a producer sent; raise CorruptBatchError, too, for data that some consumers cannot read.
+
+    librdkafka stops at gzip data of several members and at anything behind an LZ4 frame."""
+    if codec is Compression.GZIP:
+        return _decompress_gzip_member(data, max_bytes)
+    if codec is Compression.LZ4:
+        view = memoryview(data)
+        header = read_frame_header(view)
+        check_frame(view, header)
+        if header.checksum_bytes or header.content_checksum_bytes:  # only the library verifies them
+            return _decompress_library(cramjam.lz4.decompress_into, codec, data, max_bytes)
+    if codec is Compression.ZSTD and memory_needed(data) > max(max_bytes, _ZSTD_WINDOW_BYTES_MIN):
+        raise DecompressedTooLargeError(codec, max_bytes)  # the decoder would allocate the window first
+    return decompress(codec, data, max_bytes)
+
+
+def _decompress_gzip_member(data: Buffer, max_bytes: int) -> Buffer:
+    stream = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    try:
+        output = stream.decompress(data, max_bytes + 1)
+    except zlib.error as error:
+        raise CorruptBatchError(f"cannot decompress the gzip data: {error}") from error
+    if len(output) > max_bytes:
+        raise DecompressedTooLargeError(Compression.GZIP, max_bytes)
+    if not stream.eof or stream.unused_data:
+        raise CorruptBatchError("the gzip data is not one complete member")
+    return output
+
+
+def _decompress_library(
+    decompress_into: Callable[[Buffer, bytearray], int], codec: Compression, data: Buffer, max_bytes: int
+) -> bytearray:
+    try:
+        return _decompress_growing(decompress_into, codec, data, max_bytes)
+    except cramjam.DecompressionError as error:
+        raise CorruptBatchError(f"cannot decompress the {codec.name.lower()} data: {error}") from error
+
+
 def _decompress_growing(
     decompress_into: Callable[[Buffer, bytearray], int], codec: Compression, data: Buffer, max_bytes: int
-) -> memoryview:
+) -> bytearray:
     """Decompress with a growing output buffer, up to `max_bytes`: the streams do not state their decompressed size."""
     capacity = min(max(len(data) * _CAPACITY_GROWTH, _CAPACITY_MIN), max_bytes)
     while True:
         output = bytearray(capacity)
         try:
-            return memoryview(output)[: decompress_into(data, output)]
+            del output[decompress_into(data, output) :]
+            return output
         except cramjam.DecompressionError as error:
             if "whole buffer" not in str(error):  # the data is invalid: a larger buffer would not help
                 raise

@@ -6,10 +6,11 @@
 The library's frame decoder takes 24 us to initialize, far longer than a small batch needs; its block decoder takes a
 third of a microsecond. This module therefore decodes the blocks itself. Frames with linked blocks, where
 `has_independent_blocks` is false, are left to the library. The checksums of the frame are not verified, because the
-CRC of the batch covers the same bytes.
+CRC of the batch covers the same bytes; `check_frame` is for batches from clients, which may lie.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from struct import Struct
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ import cramjam
 
 from sskafka.model.buffers import Buffer
 from sskafka.records.batch import CorruptBatchError
+from sskafka.records.legacy_lz4 import xxhash32_short
 
 BLOCK_BYTES = 64 * 1024
 """Size of the blocks written here."""
@@ -32,6 +34,7 @@ _VERSION_MASK, _VERSION_1 = 0xC0, 0x40
 _INDEPENDENT = 0x20
 _BLOCK_CHECKSUMS = 0x10
 _CONTENT_SIZE = 0x08
+_CONTENT_CHECKSUM = 0x04
 _DICTIONARY = 0x01
 _BLOCK_BYTES_OF = {4: BLOCK_BYTES, 5: 256 * 1024, 6: 1024 * 1024, 7: 4 * 1024 * 1024}
 
@@ -42,6 +45,8 @@ class FrameHeader(NamedTuple):
     block_bytes_max: int
     checksum_bytes: int
     """Size of the checksum after each block."""
+    content_checksum_bytes: int
+    """Size of the checksum after the end mark."""
     size: int
 
 
@@ -56,8 +61,27 @@ def read_frame_header(data: memoryview) -> FrameHeader:
         has_independent_blocks=bool(flags & _INDEPENDENT) and not flags & _DICTIONARY,
         block_bytes_max=block_bytes_max,
         checksum_bytes=4 if flags & _BLOCK_CHECKSUMS else 0,
+        content_checksum_bytes=4 if flags & _CONTENT_CHECKSUM else 0,
         size=len(_HEADER) + optional,
     )
+
+
+def check_frame(data: memoryview, header: FrameHeader) -> None:
+    """Raise CorruptBatchError if the header checksum is wrong, or if the frame does not end where the data ends:
+    librdkafka does not read such data."""
+    if header.size > len(data) or data[header.size - 1] != _header_checksum(bytes(data[_FLAGS_AT : header.size - 1])):
+        raise CorruptBatchError("the lz4 frame has a wrong header checksum")
+    end = header.size
+    for block, _ in _blocks(data, header):
+        end += _SIZE.size + len(block) + header.checksum_bytes
+    end += len(_END) + header.content_checksum_bytes
+    if end != len(data):
+        raise CorruptBatchError(f"the lz4 frame ends at byte {end} of {len(data)}")
+
+
+@lru_cache(maxsize=64)
+def _header_checksum(descriptor: bytes) -> int:
+    return xxhash32_short(descriptor) >> 8 & 0xFF
 
 
 def decompressed_blocks(data: memoryview, header: FrameHeader) -> Iterator[memoryview]:

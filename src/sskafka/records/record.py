@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 from sskafka.model.buffers import Buffer
 from sskafka.records.batch import HEADER_BYTES, LOG_APPEND_TIME, BatchHeader, CorruptBatchError
-from sskafka.records.compression import DECOMPRESSED_BYTES_MAX, codec_of, decompress
+from sskafka.records.compression import DECOMPRESSED_BYTES_MAX, codec_of, decompress, decompress_strictly
 from sskafka.records.varint import INT64_BYTES_MAX, read_varint
 
 Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
@@ -52,10 +52,23 @@ def decode_records(
 
 def payload(batch: Buffer, header: BatchHeader, position: int = 0, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> bytes:
     """Return the encoded records of a batch, decompressed."""
+    return bytes(decompress(codec_of(header.compression), stored_payload(batch, header, position), max_bytes))
+
+
+def produced_payload(batch: Buffer, header: BatchHeader, position: int, max_bytes: int) -> bytes | bytearray:
+    """Like `payload`, for a batch from a producer: raise CorruptBatchError also if some consumers cannot decompress it.
+
+    Decompressed records are not copied once more: copying megabytes would stop all threads meanwhile."""
+    data = decompress_strictly(codec_of(header.compression), stored_payload(batch, header, position), max_bytes)
+    return bytes(data) if isinstance(data, memoryview) else data
+
+
+def stored_payload(batch: Buffer, header: BatchHeader, position: int) -> memoryview:
+    """Return the records of a batch as they are stored, without a copy."""
     records = memoryview(batch)[position + HEADER_BYTES : position + header.size_bytes]
     if len(records) != header.size_bytes - HEADER_BYTES:
         raise CorruptBatchError(f"the batch is {header.size_bytes - HEADER_BYTES - len(records)} bytes too short")
-    return bytes(decompress(codec_of(header.compression), records, max_bytes))
+    return records
 
 
 def _decode_record(data: bytes, at: int, base_offset: int, base_timestamp: int) -> tuple[Record, int]:

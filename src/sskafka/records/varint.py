@@ -34,7 +34,7 @@ def encode_varint(value: int) -> bytes:
     return _SMALL.get(value) or _encode_folded(zigzag(value))
 
 
-def read_varint(data: bytes, position: int, bytes_max: int = INT32_BYTES_MAX) -> tuple[int, int]:
+def read_varint(data: bytes | bytearray, position: int, bytes_max: int = INT32_BYTES_MAX) -> tuple[int, int]:
     """Return the number at `position` and the position after it; one or two bytes, the usual case, are fastest."""
     try:
         low = data[position]
@@ -49,7 +49,7 @@ def read_varint(data: bytes, position: int, bytes_max: int = INT32_BYTES_MAX) ->
     return _read_long(data, position, bytes_max)
 
 
-def _read_long(data: bytes, position: int, bytes_max: int) -> tuple[int, int]:
+def _read_long(data: bytes | bytearray, position: int, bytes_max: int) -> tuple[int, int]:
     folded = shift = 0
     for at in range(position, min(position + bytes_max, len(data))):
         byte = data[at]

@@ -33,13 +33,13 @@ from sskafka.replication.reader_positions import ReaderPositions
 from sskafka.replication.replica_counters import ReplicaCounters
 from sskafka.replication.throttle import ThrottledSides
 from sskafka.runtime.delayed_operation import OffsetWaiters
+from sskafka.storage.append_checks import Inspected
 from sskafka.storage.errors import OffsetOutOfRangeError
 from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.log import AppendInfo, Log
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.producers.state import ProducerState
-from sskafka.storage.timestamp_search import TimestampedOffset
 
 _log = logging.getLogger(__name__)
 
@@ -228,13 +228,24 @@ class Partition:
 
     # -- writing
 
-    def append(self, batches: memoryview, acks: int, now_ms: int, *, from_client: bool = True) -> AppendInfo:
+    def append(
+        self,
+        batches: memoryview,
+        acks: int,
+        now_ms: int,
+        *,
+        from_client: bool = True,
+        inspected: Inspected | None = None,
+    ) -> AppendInfo:
+        """Append as the leader. `Log.append_as_leader` says what `inspected` is."""
         leader = self.leader
         if leader is None:
             raise NotLeaderOrFollowerError(f"broker {self.leadership.leader_id} leads {self.topic_partition}")
         if acks == ACKS_ALL and not self._has_enough_in_sync:
             raise NotEnoughReplicasError(f"{self.topic_partition} has {len(leader.isr.committed)} replicas in sync")
-        info = self.log.append_as_leader(batches, leader.leader_epoch, now_ms, from_client=from_client)
+        info = self.log.append_as_leader(
+            batches, leader.leader_epoch, now_ms, from_client=from_client, inspected=inspected
+        )
         if self._leads_alone:
             self._maybe_advance_high_watermark()
         if self.follower_waiters:
@@ -334,13 +345,6 @@ class Partition:
                 raise UnknownLeaderEpochError(f"{self.topic_partition} is in epoch {leadership.leader_epoch}")
         if self.leader is None and not from_any_replica:
             raise NotLeaderOrFollowerError(f"broker {leadership.leader_id} leads {self.topic_partition}")
-
-    def find_timestamp(self, timestamp: int) -> TimestampedOffset | None:
-        """Return the first record whose timestamp is `timestamp` or later."""
-        return self.log.offset_for_timestamp(timestamp)
-
-    def find_max_timestamp(self) -> TimestampedOffset | None:
-        return self.log.max_timestamp_offset()
 
     # -- epochs
 

@@ -5,26 +5,31 @@ of the checksum.
 """
 
 from sskafka.records.batch import LOG_OVERHEAD_BYTES, NO_TIMESTAMP, BatchHeader, assign_offset, set_append_time
-from sskafka.records.compression import Compression
 from sskafka.storage.append_checks import AppendChecks, headers_of
 from sskafka.storage.log_config import LogConfig
 
 
 class BatchRewriting:
-    __slots__ = ("_checks", "_codec", "_uses_append_time", "is_needed")
+    __slots__ = ("_checks", "_recompresses", "_uses_append_time", "is_needed")
 
     def __init__(self, config: LogConfig, checks: AppendChecks) -> None:
         self._checks = checks
-        self._codec = None if config.compression_type == "producer" else Compression.named(config.compression_type)
+        self._recompresses = config.compression_type != "producer"
         self._uses_append_time = config.uses_append_time
-        self.is_needed = config.uses_append_time or self._codec is not None
+        self.is_needed = config.uses_append_time or self._recompresses
 
     def rewritten(
-        self, batches: bytearray | memoryview, headers: list[BatchHeader], now_ms: int
+        self,
+        batches: bytearray | memoryview,
+        headers: list[BatchHeader],
+        now_ms: int,
+        recompressed: bytearray | None = None,
     ) -> tuple[bytearray | memoryview, list[BatchHeader], int]:
-        """Return the batches, their headers, and the append time that was written into them, if any."""
-        if self._codec is not None:
-            batches = self._checks.recompressed(batches, headers, self._codec)
+        """Return the batches, their headers, and the append time that was written into them, if any.
+
+        `recompressed`: the batch with the topic's compression, if a thread has done that already."""
+        if self._recompresses:
+            batches = self._checks.recompressed(batches, headers) if recompressed is None else recompressed
             headers = headers_of(batches)
         if not self._uses_append_time:
             return batches, headers, NO_TIMESTAMP

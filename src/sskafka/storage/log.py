@@ -28,7 +28,7 @@ from sskafka.records.batch import (
     assign_offset,
     crc_matches,
 )
-from sskafka.storage.append_checks import AppendChecks, headers_of
+from sskafka.storage.append_checks import AppendChecks, Inspected, headers_of
 from sskafka.storage.batch_rewriting import BatchRewriting, assign_offsets
 from sskafka.storage.errors import (
     OffsetOutOfRangeError,
@@ -50,7 +50,12 @@ from sskafka.storage.segment import Segment
 from sskafka.storage.segments import Segments
 from sskafka.storage.slicing import read_slices
 from sskafka.storage.sync_gate import SyncGate
-from sskafka.storage.timestamp_search import TimestampedOffset, find_max_timestamp, find_timestamp
+from sskafka.storage.timestamp_search import (
+    BatchToSearch,
+    TimestampedOffset,
+    batch_with_timestamp,
+    largest_timestamp,
+)
 from sskafka.storage.transactions.index import AbortedTxn
 from sskafka.storage.transactions.marker import read_marker
 
@@ -191,19 +196,29 @@ class Log:
     # ---- append
 
     def append_as_leader(
-        self, batches: bytearray | memoryview, leader_epoch: int, now_ms: int, *, from_client: bool = True
+        self,
+        batches: bytearray | memoryview,
+        leader_epoch: int,
+        now_ms: int,
+        *,
+        from_client: bool = True,
+        inspected: Inspected | None = None,
     ) -> AppendInfo:
-        """Assign offsets and the leader epoch to the batches, in place, and write them."""
+        """Assign offsets and the leader epoch to the batches, in place, and write them.
+
+        ExpensiveBatchError asks the caller to have a thread call `append_checks.inspect`, and to pass its result as
+        `inspected`."""
         if self.log_directory.failure is not None:
             raise self.log_directory.failure
-        headers = self._checks.checked(batches, now_ms, from_client)
+        headers = self._checks.checked(batches, now_ms, from_client, inspected)
         if headers[0].producer_id >= 0 or len(headers) > 1:
             duplicate = self._check_producers(batches, headers, from_client)
             if duplicate is not None:
                 return duplicate
         append_time_ms = NO_TIMESTAMP
         if self._rewriting.is_needed and from_client:
-            batches, headers, append_time_ms = self._rewriting.rewritten(batches, headers, now_ms)
+            recompressed = None if inspected is None else inspected.recompressed
+            batches, headers, append_time_ms = self._rewriting.rewritten(batches, headers, now_ms, recompressed)
         base_offset = self.offsets.log_end
         if len(headers) == 1:
             assign_offset(batches, 0, base_offset, leader_epoch)
@@ -215,6 +230,10 @@ class Log:
         self._tail.write(batches, headers, base_offset, end_offset, now_ms)
         self._advance(end_offset)
         return _new_tuple(AppendInfo, (base_offset, end_offset - 1, append_time_ms, self.offsets.log_start, False))
+
+    @property
+    def append_checks(self) -> AppendChecks:
+        return self._checks
 
     def append_as_follower(self, batches: Buffer, now_ms: int = NO_TIMESTAMP) -> AppendInfo:
         """Write batches as received from the leader, with their offsets and epochs."""
@@ -323,13 +342,30 @@ class Log:
             raise self.log_directory.read_failed(error) from error
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampedOffset | None:
-        """Return the first record whose timestamp is `timestamp` or later."""
+        """Return the first record whose timestamp is `timestamp` or later. The event loop uses the two parts of this,
+        and has a thread search batches that are not cheap."""
         with self.log_directory.reading():
-            return find_timestamp(self.segments, timestamp, self.log_start_offset)
+            from_offset = self.log_start_offset
+            while (batch := self.batch_with_timestamp(timestamp, from_offset)) is not None:
+                found = batch.search()
+                if found is not None:
+                    return found
+                from_offset = batch.header.next_offset
+            return None
+
+    def batch_with_timestamp(self, timestamp: int, from_offset: int) -> BatchToSearch | None:
+        """Return the first batch that may have a record at `from_offset` or later whose timestamp is `timestamp` or
+        later. If it has none, search on after the batch."""
+        with self.log_directory.reading():
+            return batch_with_timestamp(self.segments, timestamp, from_offset, self.config.max_message_bytes)
 
     def max_timestamp_offset(self) -> TimestampedOffset | None:
-        with self.log_directory.reading():
-            return find_max_timestamp(self.segments, self.log_start_offset)
+        """Return the first record that has the largest timestamp."""
+        largest = self.largest_timestamp()
+        return None if largest == NO_TIMESTAMP else self.offset_for_timestamp(largest)
+
+    def largest_timestamp(self) -> int:
+        return largest_timestamp(self.segments)
 
     def end_offset_for_epoch(self, epoch: int) -> EpochEnd:
         return self.epochs.end_offset_for(epoch, self.log_end_offset)

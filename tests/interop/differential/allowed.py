@@ -91,20 +91,39 @@ def unanswered(kafka: Any, sskafka: Any) -> bool:
 
 
 DIRECTORY_KEPT = "SSKafka also keeps the directory for a topic that is not there yet; its replica is not available."
-COMPRESSED_UNSEEN = "SSKafka stores compressed batches without looking into them; readers find out."
-TIMES_UNSEEN = "SSKafka stores the header of a batch as it came; Apache Kafka derives its times and flags anew."
+CONSUMERS_STOP = "SSKafka refuses batches at which librdkafka consumers stop for good, or skip records."
 NO_EPOCH_REFUSED = "SSKafka refuses a producer id without an epoch, which no client sends."
 NEGATIVE_SIZES = "SSKafka takes a negative size for 0: it sends one batch, as for every size that is too small."
 REST_REFUSED = "SSKafka refuses bytes behind the last batch, which Apache Kafka drops silently."
 
 ALLOWED = (
     Allowed("AlterReplicaLogDirs", "*.error_code", DIRECTORY_KEPT, note="an unknown topic"),
-    Allowed("*", "*", COMPRESSED_UNSEEN, note="not what the codec says*"),
-    Allowed("Fetch", "*.records.max_timestamp", TIMES_UNSEEN, note="a wrong max timestamp*"),
-    Allowed("Fetch", "*.records.attributes", TIMES_UNSEEN, note="the append time flag*"),
-    Allowed("*", "*", NO_EPOCH_REFUSED, note="a producer id without epoch*"),
+    *(
+        Allowed("Produce", "*", CONSUMERS_STOP, note=f"lie: {kind}*")
+        for kind in (
+            "record length",
+            "record too long",
+            "offset delta",
+            "key length -2",
+            "value length -2",
+            "header value length -2",
+            "gzip: two members",
+            "gzip: bytes behind",
+            "snappy: bytes behind",
+            "lz4: bytes behind",
+            "lz4: two frames",
+        )
+    ),
+    Allowed(
+        "Produce",
+        "*",
+        "SSKafka refuses bytes behind the batch before it looks at the checksum.",
+        note="lie: batch length shorter than its records",
+    ),
+    Allowed("*", "*", NO_EPOCH_REFUSED, note="*producer id without epoch*"),
     Allowed("Fetch", "*", NEGATIVE_SIZES, note="-1 bytes a *"),
     Allowed("*", "*", REST_REFUSED, note="trailing bytes*"),
+    Allowed("Produce", "*", REST_REFUSED, note="lie: bytes behind the batch"),
     Allowed(
         "Fetch", "*.records.length", "Two compressors make different sizes of the same records.", note="*read back"
     ),
@@ -158,7 +177,7 @@ NAMED_FAULTS: dict[str, set[ErrorCode]] = {
     "Fetch": {ErrorCode.INVALID_REQUEST},
     "ListOffsets": {ErrorCode.INVALID_REQUEST},
     "IncrementalAlterConfigs": {ErrorCode.INVALID_REQUEST},
-    "Produce": {ErrorCode.INVALID_RECORD},
+    "Produce": {ErrorCode.INVALID_RECORD, ErrorCode.MESSAGE_TOO_LARGE},
     "CreateDelegationToken": {ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED},
     "DescribeTopicPartitions": {ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
     "Metadata": {ErrorCode.UNKNOWN_TOPIC_ID},

@@ -4,7 +4,7 @@ from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBat
 from sskafka.records.batch import HEADER_BYTES, CorruptBatchError, crc_matches, read_header, set_append_time
 from sskafka.records.builder import BatchBuilder, NewRecord, build_batch, encoded_size_max, frame, recompress
 from sskafka.records.compression import Compression, DecompressedTooLargeError
-from sskafka.records.record import Record, decode_records
+from sskafka.records.record import Record, decode_records, payload
 
 RECORDS = [
     NewRecord(b"key", b"value", (("trace", b"1"), ("empty", b""), ("none", None)), 1_700_000_000_000),
@@ -135,7 +135,7 @@ def test_a_decompression_bomb_is_rejected() -> None:
 def test_recompress_changes_nothing_but_the_codec(codec: Compression) -> None:
     batch = build_batch(RECORDS, base_offset=3, compression=Compression.GZIP, producer_id=8, transactional=True)
     header = read_header(batch)
-    again = recompress(b"in front" + batch, header, codec, position=8)
+    again = recompress(header, payload(b"in front" + batch, header, position=8), codec)
     new_header = read_header(again)
     assert new_header.compression == codec
     assert crc_matches(again, new_header)

@@ -55,6 +55,7 @@ class Connection(Outgoing):
         "_api",
         "_awaiting_memory",
         "_backlog",
+        "_holds",
         "_is_in_queue",
         "_large",
         "_reading_paused",
@@ -74,6 +75,7 @@ class Connection(Outgoing):
         self._slots: deque[ResponseSlot | Response] = deque()  # parked requests, and the responses after them
         self._reading_paused = False
         self._awaiting_memory = False
+        self._holds = 0
         self.principal = ANONYMOUS
         self.authorizer: Authorizer = listener.authorizer
 
@@ -336,10 +338,13 @@ class Connection(Outgoing):
     # -- back-pressure and ends
 
     def hold(self) -> None:
-        """Read nothing until `release`: too many connections were opened at once."""
+        """Handle no further request until `release`: too many connections came at once, or a request that later ones
+        must not overtake is being worked on elsewhere."""
+        self._holds += 1
         self._pause_reading()
 
     def release(self) -> None:
+        self._holds -= 1
         if not self.closed:
             self._maybe_resume_reading()
 
@@ -358,7 +363,7 @@ class Connection(Outgoing):
             self._transport.resume_reading()
 
     def _may_read(self) -> bool:
-        is_held_up = self._write_paused or self._awaiting_memory or self.closed
+        is_held_up = self._write_paused or self._awaiting_memory or self._holds or self.closed
         return not is_held_up and len(self._slots) < self._listener.parked_max
 
     def _refuse_size(self, size: int) -> None:

@@ -13,6 +13,10 @@ from sskafka.records.batch import CorruptBatchError, crc_matches, read_header
 from sskafka.records.record import Record, decode_records
 from sskafka.transactions import log_records as transaction_records
 
+RECORDS_MAX = 1000
+DECOMPRESSED_BYTES_MAX = 1024 * 1024
+"""All records are decoded on the event loop, so there must not be many."""
+
 _DECODERS: dict[str, Callable[[StateRecord], object | None]] = {
     "__consumer_offsets": group_records.decode_record,
     "__transaction_state": transaction_records.decode_record,
@@ -27,7 +31,9 @@ def check_internal_records(topic: str, batch: memoryview) -> None:
     header = read_header(batch)
     if not crc_matches(batch, header):
         raise CorruptBatchError("the batch does not match its checksum")
-    for record in decode_records(batch, header):
+    if header.record_count > RECORDS_MAX:
+        raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"{header.record_count} records in a batch for {topic}")
+    for record in decode_records(batch, header, max_bytes=DECOMPRESSED_BYTES_MAX):
         if not _is_readable(decode, record):
             problem = f"record {record.offset} is not one that the coordinator of {topic} writes"
             raise KafkaError(ErrorCode.INVALID_RECORD, problem)

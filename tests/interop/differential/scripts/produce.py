@@ -1,8 +1,12 @@
 """Produce: good batches, and every way in which a batch or its request can be wrong."""
 
+from lying_batches import all_lies, expected_code
+
+from differential.exchange import error_codes
 from differential.scripts.batches import TIMESTAMP_MS, batch, records
 from differential.scripts.common import UNKNOWN_ID, create_topic, produce_fields
 from differential.session import Session
+from sskafka.model.errors import ErrorCode
 from sskafka.records.batch import read_header
 from sskafka.records.builder import build_batch, frame
 from sskafka.records.compression import Compression
@@ -20,14 +24,18 @@ def good_batches(session: Session) -> None:
     read_back(session, topic, topic_id)
 
 
-def read_back(session: Session, topic: str, topic_id: bytes, note: str = "") -> None:
+def read_back(session: Session, topic: str, topic_id: bytes, note: str = "", partition: int = 0) -> None:
     session.ask(
         "Fetch",
         max_wait_ms=0,
         max_bytes=10_000_000,
         note=f"{note} read back",
         topics=[
-            {"topic": topic, "topic_id": topic_id, "partitions": [{"partition": 0, "partition_max_bytes": 1_000_000}]}
+            {
+                "topic": topic,
+                "topic_id": topic_id,
+                "partitions": [{"partition": partition, "partition_max_bytes": 1_000_000}],
+            }
         ],
     )
 
@@ -129,6 +137,19 @@ def bad_batches(session: Session) -> None:
         for version in (session.versions("Produce")[0], session.versions("Produce")[-1]):
             session.ask("Produce", version=version, **produce_fields(topic, topic_id, data), note=note)
         read_back(session, topic, topic_id, note)
+
+
+def lying_batches(session: Session) -> None:
+    """Each goes to a partition of its own; what is accepted is read back."""
+    lies = all_lies()
+    topic = session.name("lies")
+    topic_id = create_topic(session, topic, partitions=len(lies))
+    for partition, (name, data) in enumerate(lies.items()):
+        note = f"lie: {name}"
+        fields = produce_fields(topic, topic_id, data, partition=partition)
+        answer = session.ask("Produce", version=9, **fields, note=note)
+        if error_codes(answer) == {ErrorCode.NONE} and expected_code(name) is ErrorCode.NONE:
+            read_back(session, topic, topic_id, note, partition)
 
 
 def compacted_topic(session: Session) -> None:

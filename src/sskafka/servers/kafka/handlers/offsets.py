@@ -6,10 +6,14 @@ from typing import TypeVar
 
 from sskafka.model.acl import AclOperation
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.records.batch import NO_TIMESTAMP
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.runtime.serial_thread import SerialThread
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.request import Request
+from sskafka.storage.log import Log
+from sskafka.storage.timestamp_search import TimestampedOffset
 from sskafka.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -46,39 +50,84 @@ R = TypeVar("R")
 
 
 class OffsetHandlers:
-    def __init__(self, replicas: ReplicaManager) -> None:
+    def __init__(self, replicas: ReplicaManager, thread: SerialThread) -> None:
         self._replicas = replicas
+        self._thread = thread
 
-    def list_offsets(self, message: ListOffsetsRequest, request: Request) -> ListOffsetsResponse:
+    async def list_offsets(self, message: ListOffsetsRequest, request: Request) -> ListOffsetsResponse:
+        """A search by timestamp may have to open a batch; a thread opens it unless it is small."""
         if message.isolation_level not in ISOLATION_LEVELS:
             return _refused(message, ErrorCode.INVALID_REQUEST)
         committed = message.isolation_level == READ_COMMITTED
         may_see_all = message.replica_id >= 0  # a follower compares its log with the whole log of the leader
 
-        def answer(topic: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+        async def answer(topic: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
             index = asked.partition_index
-            return self._on_partition(
-                (request, AclOperation.DESCRIBE, topic, index),
-                lambda partition: _find_offset(
-                    partition, asked, _visible_end(partition, committed, may_see_all), request.version
-                ),
-                lambda code: ListOffsetsPartitionResponse(index, code),
-            )
+            if not request.may_on_topic(AclOperation.DESCRIBE, topic):
+                return ListOffsetsPartitionResponse(index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            try:
+                partition = self._replicas.find(topic, index)
+                end_offset = _visible_end(partition, committed, may_see_all)
+                return await self._find_offset(partition, asked, end_offset, request.version)
+            except Exception as error:
+                return ListOffsetsPartitionResponse(index, error_code_of(error)[0])
 
-        def answers(topic: ListOffsetsTopic) -> ListOffsetsTopicResponse:
+        async def answers(topic: ListOffsetsTopic) -> ListOffsetsTopicResponse:
             by_index = {asked.partition_index: asked for asked in topic.partitions}
             counts = Counter(asked.partition_index for asked in topic.partitions)
             return ListOffsetsTopicResponse(
                 topic.name,
                 [
-                    answer(topic.name, asked)
+                    await answer(topic.name, asked)
                     if counts[index] == 1
                     else ListOffsetsPartitionResponse(index, ErrorCode.INVALID_REQUEST)
                     for index, asked in by_index.items()
                 ],
             )
 
-        return ListOffsetsResponse(topics=[answers(topic) for topic in message.topics])
+        return ListOffsetsResponse(topics=[await answers(topic) for topic in message.topics])
+
+    async def _find_offset(
+        self, partition: Partition, asked: ListOffsetsPartition, end_offset: int, version: int
+    ) -> ListOffsetsPartitionResponse:
+        if asked.timestamp < 0 and version < FIRST_VERSIONS_OF_SPECIAL_TIMESTAMPS.get(asked.timestamp, NEVER):
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+        partition.check_leader_epoch(asked.current_leader_epoch)
+        timestamp, offset = await self._look_up(partition, asked.timestamp, end_offset, version)
+        has_epoch = offset != NOTHING and version >= FIRST_VERSION_WITH_EPOCH
+        epoch = _epoch_of(partition, offset) if has_epoch else NOTHING
+        return ListOffsetsPartitionResponse(asked.partition_index, ErrorCode.NONE, timestamp, offset, epoch)
+
+    async def _look_up(self, partition: Partition, timestamp: int, end_offset: int, version: int) -> tuple[int, int]:
+        """Return timestamp and offset, never beyond what the client could fetch."""
+        if timestamp in {EARLIEST, EARLIEST_LOCAL}:
+            return NOTHING, partition.log_start_offset
+        if timestamp in {LATEST_TIERED, EARLIEST_PENDING_UPLOAD}:
+            return NOTHING, NOTHING  # there is no tiered storage
+        if timestamp == LATEST:
+            _check_end_is_known(partition, end_offset, version)
+            return NOTHING, end_offset
+        found = await self._find_timestamp(partition.log, timestamp)
+        if found is None or found.offset >= end_offset:
+            _check_end_is_known(partition, end_offset, version)
+            return NOTHING, NOTHING
+        return found.timestamp, found.offset
+
+    async def _find_timestamp(self, log: Log, timestamp: int) -> TimestampedOffset | None:
+        """Return the first record whose timestamp is `timestamp` or later."""
+        if timestamp == MAX_TIMESTAMP and (timestamp := log.largest_timestamp()) == NO_TIMESTAMP:
+            return None
+        from_offset = log.log_start_offset
+        while (batch := log.batch_with_timestamp(timestamp, from_offset)) is not None:
+            with log.log_directory.reading():
+                if batch.is_cheap:
+                    found = batch.search()
+                else:
+                    found = await self._thread.run(batch.search_in_thread, batch.header.record_count)
+            if found is not None:
+                return found
+            from_offset = batch.header.next_offset
+        return None
 
     def offset_for_leader_epoch(
         self, message: OffsetForLeaderEpochRequest, request: Request
@@ -130,18 +179,6 @@ def _visible_end(partition: Partition, committed: bool, may_see_all: bool) -> in
     return partition.last_stable_offset if committed else partition.high_watermark
 
 
-def _find_offset(
-    partition: Partition, asked: ListOffsetsPartition, end_offset: int, version: int
-) -> ListOffsetsPartitionResponse:
-    if asked.timestamp < 0 and version < FIRST_VERSIONS_OF_SPECIAL_TIMESTAMPS.get(asked.timestamp, NEVER):
-        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-    partition.check_leader_epoch(asked.current_leader_epoch)
-    timestamp, offset = _look_up(partition, asked.timestamp, end_offset, version)
-    has_epoch = offset != NOTHING and version >= FIRST_VERSION_WITH_EPOCH
-    epoch = _epoch_of(partition, offset) if has_epoch else NOTHING
-    return ListOffsetsPartitionResponse(asked.partition_index, ErrorCode.NONE, timestamp, offset, epoch)
-
-
 def _epoch_of(partition: Partition, offset: int) -> int:
     """Return the epoch of the offset. At the end of an empty log it is the current leader epoch."""
     epoch = partition.epoch_of(offset)
@@ -149,22 +186,6 @@ def _epoch_of(partition: Partition, offset: int) -> int:
     if epoch == NOTHING and leader is not None and offset == partition.log_end_offset:
         return leader.leader_epoch
     return epoch
-
-
-def _look_up(partition: Partition, timestamp: int, end_offset: int, version: int) -> tuple[int, int]:
-    """Return timestamp and offset, never beyond what the client could fetch."""
-    if timestamp in {EARLIEST, EARLIEST_LOCAL}:
-        return NOTHING, partition.log_start_offset
-    if timestamp in {LATEST_TIERED, EARLIEST_PENDING_UPLOAD}:
-        return NOTHING, NOTHING  # there is no tiered storage
-    if timestamp == LATEST:
-        _check_end_is_known(partition, end_offset, version)
-        return NOTHING, end_offset
-    found = partition.find_max_timestamp() if timestamp == MAX_TIMESTAMP else partition.find_timestamp(timestamp)
-    if found is None or found.offset >= end_offset:
-        _check_end_is_known(partition, end_offset, version)
-        return NOTHING, NOTHING
-    return found.timestamp, found.offset
 
 
 def _check_end_is_known(partition: Partition, end_offset: int, version: int) -> None:

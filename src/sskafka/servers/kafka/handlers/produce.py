@@ -5,8 +5,9 @@
     acks=-1   respond when the high watermark has passed the batch, or with REQUEST_TIMED_OUT; the batch stays written
 
 Appends never wait: the next request on the connection is dispatched while the response to this one is delayed. The
-response names the leader of partitions that this broker does not lead. Only the first batch of a transaction in a
-partition waits before it is appended (transactional_produce.py).
+response names the leader of partitions that this broker does not lead. Two kinds of requests wait before they are
+appended: those with the first batch of a transaction in a partition (transactional_produce.py), and those with batches
+that are too large to be inspected on the event loop (batch_inspection.py).
 """
 
 from collections.abc import Callable
@@ -21,11 +22,14 @@ from sskafka.replication.partition import ACKS_ALL, Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.clock import Clock
 from sskafka.runtime.delayed_operation import DelayedOperation
+from sskafka.runtime.serial_thread import SerialThread
 from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.error_mapping import WRONG_BROKER, error_code_of
+from sskafka.servers.kafka.handlers.batch_inspection import BatchInspection, Inspection, Inspections, copied
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.response_slot import ResponseSlot
+from sskafka.storage.append_checks import ExpensiveBatchError
 from sskafka.storage.errors import RecordTooLargeError, RejectedAppendError, StorageError
 from sskafka.storage.log import AppendInfo
 from sskafka.wire.leaders import CurrentLeader
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
 
 NO_OFFSET = -1
 LENGTH_AT = 8
+RECORD_OVERHEAD_BYTES = 14  # of the smallest message in any format
 _length_and_magic_at = Struct(">i4xb").unpack_from
 ADMIN_CLIENT_ID = "__admin_client"  # with this client id, Kafka's tools may write to internal topics
 _ACKS = {0, 1, ACKS_ALL}
@@ -51,8 +56,8 @@ Row = ProducedPartition
 Results = list[tuple[str | bytes, list[Row]]]
 
 
-class UnknownMagicError(KafkaError):
-    """The batch has an unknown format."""
+class MalformedBatchError(KafkaError):
+    """A batch in a format that does not exist, or shorter than any format. The client is told why."""
 
 
 class Wait(NamedTuple):
@@ -78,14 +83,17 @@ class ProduceHandler:
         timers: TimerWheel,
         view: ClusterView | None = None,
         make_transactional: "Callable[[CarryOut], TransactionalProduce] | None" = None,
+        thread: SerialThread | None = None,
     ) -> None:
-        """`make_transactional` is called at the first transactional request."""
+        """`make_transactional` is called at the first transactional request. `thread` inspects batches that
+        the event loop should not; without it all are inspected at once."""
         self._replicas = replicas
         self._view = view
         self._clock = clock
         self._timers = timers
         self._make_transactional = make_transactional
         self._transactional: TransactionalProduce | None = None
+        self._inspection = BatchInspection(replicas, clock, thread)
 
     def handle(self, request: Request) -> Response | None:
         """Take a shorter path for requests with one batch for one partition: nearly all requests are such."""
@@ -96,7 +104,9 @@ class ProduceHandler:
         if acks == 0 or is_transactional(records):
             return self._handle_any(request)
         try:
-            partition, info = self._append(request, topic, index, records, acks, self._clock.now_ms())
+            partition, info = self._append(request, topic, index, records, acks, self._clock.now_ms(), None)
+        except ExpensiveBatchError:
+            return self._handle_any(request, is_expensive=True)
         except Exception as error:
             self._count_failure(topic)
             return self.failure_response(request, [(topic, [self._failure(topic, index, error)])])
@@ -108,40 +118,61 @@ class ProduceHandler:
         DelayedProduce(self, request, request.park(), acks, appended).wait(self._timers, timeout_ms)
         return None
 
-    def _handle_any(self, request: Request) -> Response | None:
+    def _handle_any(self, request: Request, *, is_expensive: bool = False) -> Response | None:
+        """`is_expensive`: the only batch of the request is to be inspected in a thread."""
         produce = decode_produce_request(request.frame, request.position, request.version)
+        inspections, expensive = self._inspection.begin(request, produce, is_expensive)
+        if not expensive:
+            return self._handle_inspected(request, produce, inspections, None)
+        slot = None if produce.acks == 0 else request.park()
+        produce = copied(produce)
+
+        def inspected() -> None:
+            response = self._handle_inspected(request, produce, inspections, slot)
+            if response is not None and slot is not None:
+                slot.complete(response)
+
+        self._inspection.finish(request, slot, produce, inspections, expensive, inspected)
+        return None
+
+    def _handle_inspected(
+        self, request: Request, produce: ProduceRequestView, inspections: Inspections, slot: ResponseSlot | None
+    ) -> Response | None:
+        """Handle a request whose large batches are inspected. `slot`: it was parked for that."""
         if produce.transactional_id is not None:
             if not request.may_on_transactional_id(AclOperation.WRITE, produce.transactional_id):
                 return self._refuse_all(request, produce, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-            if produce.acks != 0 and self._must_wait(request, produce):
+            if produce.acks != 0 and self._must_wait(request, produce, inspections, slot):
                 return None
         elif any(records and is_transactional(records) for _, entries in produce.topics for _, records in entries):
             return self._refuse_all(request, produce, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        appended = self._append_all(request, produce)
+        appended = self._append_all(request, produce, inspections)
         if produce.acks == 0:
             if appended.failed:
                 request.connection.close()
             return None
         if appended.waits:
-            parked = DelayedProduce(self, request, request.park(), produce.acks, appended)
+            parked = DelayedProduce(self, request, slot or request.park(), produce.acks, appended)
             parked.wait(self._timers, produce.timeout_ms)
             return None
         if appended.failed:
             return self.failure_response(request, appended.results)
         return encode_produce_response(request.version, request.correlation_id, appended.results)
 
-    def _must_wait(self, request: Request, produce: ProduceRequestView) -> bool:
+    def _must_wait(
+        self, request: Request, produce: ProduceRequestView, inspections: Inspections, slot: ResponseSlot | None
+    ) -> bool:
         """Return whether the transaction coordinator must be asked before the append."""
         if self._transactional is None:
             if self._make_transactional is None:
                 return False
             self._transactional = self._make_transactional(self.carry_out)
-        return self._transactional.must_wait(request, produce)
+        return self._transactional.must_wait(request, produce, inspections, slot)
 
     def carry_out(self, waiting: "Waiting", refusals: "Refusals") -> None:
         """Append a transactional request that the coordinator has confirmed, except the partitions in `refusals`."""
         request, produce = waiting.request, waiting.produce
-        appended = self._append_all(request, _without(produce, refusals))
+        appended = self._append_all(request, _without(produce, refusals), waiting.inspections)
         rows = dict(appended.results)  # the response has every topic, even if only with accepted partitions
         for topic, refused in _refused(refusals):
             rows[topic].extend(refused)
@@ -173,7 +204,7 @@ class ProduceHandler:
             request.version, request.correlation_id, results, leaders=leaders, node_endpoints=endpoints
         )
 
-    def _append_all(self, request: Request, produce: ProduceRequestView) -> Appended:
+    def _append_all(self, request: Request, produce: ProduceRequestView, inspections: Inspections) -> Appended:
         acks = produce.acks
         now_ms = self._clock.now_ms()
         results: Results = []
@@ -184,7 +215,8 @@ class ProduceHandler:
             results.append((topic, rows))
             for index, records in entries:
                 try:
-                    partition, info = self._append(request, topic, index, records, acks, now_ms)
+                    inspection = inspections.get((topic, index))
+                    partition, info = self._append(request, topic, index, records, acks, now_ms, inspection)
                 except Exception as error:  # a partition that fails does not affect the others
                     failed = True
                     rows.append(self._failure(topic, index, error))
@@ -203,6 +235,7 @@ class ProduceHandler:
         records: memoryview | None,
         acks: int,
         now_ms: int,
+        inspection: Inspection | None,
     ) -> tuple[Partition, AppendInfo]:
         partition = self._replicas.find(topic, index)
         connection = request.connection
@@ -214,7 +247,9 @@ class ProduceHandler:
             raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {acks}, not 0, 1 or -1")
         if name in INTERNAL_TOPICS:
             _check_internal(request, name, records)
-        info = partition.append(records, acks, now_ms)
+        if isinstance(inspection, Exception):
+            raise inspection
+        info = partition.append(records, acks, now_ms, inspected=inspection)
         counters = partition.counters
         counters.produce_requests += 1
         if not info.duplicate:
@@ -227,7 +262,7 @@ class ProduceHandler:
         the log start offset if the log rejected the batch."""
         code, text = error_code_of(error)
         record_errors = getattr(error, "record_errors", ())
-        message = text if record_errors or isinstance(error, UnknownMagicError | StorageError) else None
+        message = text if record_errors or isinstance(error, MalformedBatchError | StorageError) else None
         log_start_offset = NO_OFFSET
         if isinstance(error, RejectedAppendError) and not isinstance(error, RecordTooLargeError):
             log_start_offset = self._replicas.find(topic, index).log_start_offset
@@ -294,7 +329,10 @@ def _only_batch(records: memoryview | None) -> memoryview:
     if magic != MAGIC:
         if 0 <= magic < MAGIC:
             raise KafkaError(ErrorCode.INVALID_RECORD, f"produced records have magic {MAGIC}, not {magic}")
-        raise UnknownMagicError(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
+        raise MalformedBatchError(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
+    if length < RECORD_OVERHEAD_BYTES:
+        text = f"Record size {length} is less than the minimum record overhead ({RECORD_OVERHEAD_BYTES})"
+        raise MalformedBatchError(ErrorCode.CORRUPT_MESSAGE, text)
     if length + LOG_OVERHEAD_BYTES < HEADER_BYTES:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"a batch of {length} bytes is shorter than its header")
     if length + LOG_OVERHEAD_BYTES != len(records):

@@ -20,6 +20,7 @@ from sskafka.records.batch import HEADER_BYTES, TRANSACTIONAL, BatchHeader, read
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.timer_wheel import TimerWheel
+from sskafka.servers.kafka.handlers.batch_inspection import NOT_INSPECTED, Inspections, copied
 from sskafka.servers.kafka.handlers.transaction_refusals import refusal_for_client
 from sskafka.servers.kafka.request import Request
 from sskafka.servers.kafka.response_slot import ResponseSlot
@@ -48,12 +49,15 @@ class _Unverified(NamedTuple):
 class Waiting:
     """A request whose batches are not appended yet."""
 
-    __slots__ = ("produce", "request", "slot", "waited_ms")
+    __slots__ = ("inspections", "produce", "request", "slot", "waited_ms")
 
-    def __init__(self, request: Request, slot: ResponseSlot, produce: ProduceRequestView) -> None:
+    def __init__(
+        self, request: Request, slot: ResponseSlot, produce: ProduceRequestView, inspections: Inspections
+    ) -> None:
         self.request = request
         self.slot = slot
         self.produce = produce
+        self.inspections = inspections
         self.waited_ms = 0
 
 
@@ -78,13 +82,19 @@ class TransactionalProduce:
         self._carry_out = carry_out
         self._queues: dict[str, deque[Waiting]] = {}
 
-    def must_wait(self, request: Request, produce: ProduceRequestView) -> bool:
-        """Return True if the request was parked, False if it can be carried out now."""
+    def must_wait(
+        self,
+        request: Request,
+        produce: ProduceRequestView,
+        inspections: Inspections = NOT_INSPECTED,
+        slot: ResponseSlot | None = None,
+    ) -> bool:
+        """Return True if the request was parked, False if it can be carried out now. `slot`: it is parked already."""
         assert produce.transactional_id is not None
         queue = self._queues.get(produce.transactional_id)
         if queue is None and not self._unverified(produce, request):
             return False
-        waiting = Waiting(request, request.park(), _copied(produce))
+        waiting = Waiting(request, slot or request.park(), copied(produce), inspections)
         if queue is None:
             self._queues[produce.transactional_id] = deque([waiting])
             self._ask(waiting)
@@ -200,15 +210,6 @@ def _of_several_producers(unverified: list[_Unverified]) -> Refusals:
     """Refuse batches of several producers. The coordinator confirms one; a transaction of another would never end."""
     error = ErrorCode.INVALID_PRODUCER_ID_MAPPING
     return {(topic, partition.topic_partition.partition): error for topic, partition, _ in unverified}
-
-
-def _copied(produce: ProduceRequestView) -> ProduceRequestView:
-    """Copy the request: its buffer is reused when the handler returns."""
-    topics = [
-        (topic, [(index, None if records is None else memoryview(bytearray(records))) for index, records in entries])
-        for topic, entries in produce.topics
-    ]
-    return produce._replace(topics=topics)
 
 
 def _for_client(error: ErrorCode, version: int) -> ErrorCode:
