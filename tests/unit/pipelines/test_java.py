@@ -8,6 +8,7 @@ from sskafka.pipelines import java, session
 from sskafka.pipelines.java import Java, JavaMissingError, find_java, make_wrapper
 from sskafka.pipelines.session import (
     LOCAL_CHECKPOINTS,
+    UNIX_SOCKETS,
     ConnectMissingError,
     ConnectServerError,
     SessionSettings,
@@ -125,6 +126,13 @@ def test_sessions_on_a_local_master_write_checkpoints_without_other_programs() -
     assert name not in SessionSettings(master="local[2]", local_checkpoints=False).all_conf()
     assert name not in SessionSettings(master="spark://host:7077").all_conf()
     assert name not in SessionSettings(master="sc://host").all_conf()
+
+
+def test_workers_of_a_local_master_are_reached_without_tcp() -> None:
+    (name,) = UNIX_SOCKETS
+    assert SessionSettings(master="local[2]").all_conf()[name] == "true"
+    assert SessionSettings(master="local[2]", conf={name: "false"}).all_conf()[name] == "false"
+    assert name not in SessionSettings(master="spark://host:7077").all_conf()
 
 
 def test_java_that_was_launched_early_is_told_with_its_origin(monkeypatch: pytest.MonkeyPatch) -> None:
