@@ -72,12 +72,14 @@ class ClusterImage:
         """Finalized feature levels."""
         self.next_producer_id = 0
         self.client_quotas: dict[QuotaEntity, dict[str, float]] = {}
+        """The same object until a quota changes; so is `access_control` until an ACL changes."""
         self.scram_credentials: dict[tuple[str, int], UserScramCredentialRecord] = {}
         self.delegation_tokens: dict[str, DelegationTokenRecord] = {}
         self.access_control: dict[Uuid, AccessControlEntryRecord] = {}
         self._configs: dict[ConfigResource, dict[str, str]] = {}
         self._own_topics: set[Uuid] = set()
         self._own_configs: set[ConfigResource] = set()
+        self._owns_client_quotas = self._owns_access_control = True
 
     def fork(self) -> "ClusterImage":
         """Return a draft to replay records into; this image does not change."""
@@ -89,13 +91,14 @@ class ClusterImage:
         draft.controllers = self.controllers.copy()
         draft.features = self.features.copy()
         draft.next_producer_id = self.next_producer_id
-        draft.client_quotas = {entity: quotas.copy() for entity, quotas in self.client_quotas.items()}
+        draft.client_quotas = self.client_quotas
         draft.scram_credentials = self.scram_credentials.copy()
         draft.delegation_tokens = self.delegation_tokens.copy()
-        draft.access_control = self.access_control.copy()
+        draft.access_control = self.access_control
         draft._configs = self._configs.copy()
         draft._own_topics = set()
         draft._own_configs = set()
+        draft._owns_client_quotas = draft._owns_access_control = False
         return draft
 
     @property
@@ -196,9 +199,9 @@ class ClusterImage:
             case RemoveDelegationTokenRecord():
                 del self.delegation_tokens[record.token_id]
             case AccessControlEntryRecord():
-                self.access_control[record.id] = record
+                self._own_access_control()[record.id] = record
             case RemoveAccessControlEntryRecord():
-                del self.access_control[record.id]
+                del self._own_access_control()[record.id]
             case _:
                 delta.skipped.append(type(record).__name__)
 
@@ -261,6 +264,9 @@ class ClusterImage:
 
     def _replay_client_quota(self, record: ClientQuotaRecord) -> None:
         entity = tuple(sorted((item.entity_type, item.entity_name) for item in record.entity))
+        if not self._owns_client_quotas:
+            self.client_quotas = {known: quotas.copy() for known, quotas in self.client_quotas.items()}
+            self._owns_client_quotas = True
         quotas = self.client_quotas.setdefault(entity, {})
         if record.remove:
             quotas.pop(record.key, None)
@@ -268,6 +274,13 @@ class ClusterImage:
             quotas[record.key] = record.value
         if not quotas:
             del self.client_quotas[entity]
+
+    def _own_access_control(self) -> dict[Uuid, AccessControlEntryRecord]:
+        """Return the ACLs for writing, copied first if a published image shares them."""
+        if not self._owns_access_control:
+            self.access_control = self.access_control.copy()
+            self._owns_access_control = True
+        return self.access_control
 
     def _own_topic(self, topic_id: Uuid) -> TopicImage:
         """Return the topic for writing, copied first if a published image shares it."""
