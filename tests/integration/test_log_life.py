@@ -247,11 +247,12 @@ def test_a_full_disk_in_the_middle_of_a_compaction(start_broker: StartBroker) ->
             assert connection.produce("table", build_batch([NewRecord(key, value)])).error_code == 0
         resource.prlimit(broker.pid, resource.RLIMIT_FSIZE, (200_000, before[1]))
         last |= produce(connection, "table", 40, value_bytes=4000)  # ends up in the next segment
-        wait_until(lambda: "no space to compact table-0" in broker.log, "the cleaner finds no room")
+        wait_until(lambda: "table-0 cannot be compacted for now" in broker.log, "the cleaner finds no room")
         assert state_of(read(connection, "table")) == last
         wait_until(lambda: not list((broker.data_directory / "table-0").glob("*.cleaned")), "nothing is left of it")
         resource.prlimit(broker.pid, resource.RLIMIT_FSIZE, before)
         wait_until(lambda: "table-0 compacted up to" in broker.log, "there is room again")
+        assert broker.log.count("table-0 cannot be compacted for now") == 1
         assert state_of(read(connection, "table")) == last
     assert broker.stop() == 0
 

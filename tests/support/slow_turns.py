@@ -5,6 +5,7 @@ time on the clock, because a busy machine makes every turn long.
 """
 
 import logging
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,7 +48,11 @@ class SlowTurns(logging.Handler):
 
 
 def _log_files(directory: Path) -> Iterator[Path]:
-    """Yield files that brokers write text to; log segments have names of digits."""
-    for path in directory.rglob("*.log"):
-        if not path.stem.isdigit():
-            yield path
+    """Yield files that brokers write text to; log segments have names of digits.
+
+    Running brokers delete directories in the meantime: os.walk passes over those, Path.rglob fails."""
+    for parent, _, names in os.walk(directory):
+        for name in names:
+            path = Path(parent, name)
+            if path.suffix == ".log" and not path.stem.isdigit():
+                yield path

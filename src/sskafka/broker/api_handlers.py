@@ -60,8 +60,13 @@ def serve_broker_apis(
     others: HandlerFactories,
 ) -> None:
     """Serve the APIs of broker listeners; `others` has the families that are constructed elsewhere."""
-    controller, replicas, timers = control.client, services.replicas, services.timers
-    groups, transactions = services.coordinators.groups, services.coordinators.transactions
+    controller, replicas, timers, coordinators = (
+        control.client,
+        services.replicas,
+        services.timers,
+        services.coordinators,
+    )
+    groups, transactions = coordinators.groups, coordinators.transactions
     view = ClusterView(cluster_id, lambda: control.image, lambda: _controller_for_clients(control))
     topics = InternalTopics(view, controller, settings, replicas.when_applied)
 
@@ -75,10 +80,9 @@ def serve_broker_apis(
         return await transaction_handlers().initialize(message, request)
 
     def transactional_produce(carry_out: "CarryOut") -> "on_demand.TransactionalProduce":
-        pauses = on_demand.RetryPauses(
-            settings["add.partitions.to.txn.retry.backoff.ms"], settings["add.partitions.to.txn.retry.backoff.max.ms"]
+        return on_demand.TransactionalProduce(
+            replicas, coordinators.verifier, timers, _retry_pauses(settings), carry_out
         )
-        return on_demand.TransactionalProduce(replicas, services.coordinators.verifier, timers, pauses, carry_out)
 
     factories: HandlerFactories = {
         **_common_handlers(registry, view, control.client, settings, Listeners.BROKER),
@@ -104,14 +108,20 @@ def serve_broker_apis(
         ),
         "group_offsets": lambda: on_demand.GroupOffsetHandlers(groups(), view),
         "transactions": transaction_handlers,
-        "transaction_markers": lambda: on_demand.TransactionMarkerHandler(services.coordinators.marker_writer),
+        "transaction_markers": lambda: on_demand.TransactionMarkerHandler(coordinators.marker_writer),
         "transaction_descriptions": lambda: on_demand.TransactionDescriptionHandlers(transactions(), clock),
         "transaction_offsets": lambda: on_demand.TransactionOffsetHandler(
-            replicas, groups(), services.coordinators.verifier, lambda: view.image
+            replicas, groups(), coordinators.verifier, lambda: view.image
         ),
         **others,
     }
     registry.serve(Listeners.BROKER | Listeners.UNLISTED, factories)
+
+
+def _retry_pauses(settings: Settings) -> "on_demand.RetryPauses":
+    return on_demand.RetryPauses(
+        settings["add.partitions.to.txn.retry.backoff.ms"], settings["add.partitions.to.txn.retry.backoff.max.ms"]
+    )
 
 
 def serve_controller_apis(registry: Registry, control: NodeControl, settings: Settings, cluster_id: str) -> None:

@@ -54,6 +54,7 @@ class LogCleaner:
         self._executor = executor
         self._being_cleaned: set[Log] = set()
         self._left_alone_until_ms: dict[Log, float] = {}
+        self._lacks_resources: set[Log] = set()
         self._idle: list[CleanerChild] = []
         self._children: set[CleanerChild] = set()
         self.metrics = CleanerMetrics(clock)
@@ -179,6 +180,7 @@ class LogCleaner:
             stats.seconds,
             100 * stats.map_utilization,
         )
+        self._lacks_resources.discard(log)
         log.first_dirty_offset = stats.end_offset
         self.metrics.cleaned(stats)
         await asyncio.get_running_loop().run_in_executor(self._executor, self._logs.checkpoint_cleaned_offsets)
@@ -190,7 +192,7 @@ class LogCleaner:
         if isinstance(error, FileNotFoundError) and has_changed:
             _log.info("%s was deleted while it was being compacted", log.topic_partition)
         elif error is not None and is_temporary(error):
-            _log.warning("%s cannot be compacted for now, will retry: %s", log.topic_partition, error)
+            self._report_lack_of_resources(log, error)
         elif error is not None:
             log.log_directory.fail(error)
         elif child.was_killed:
@@ -203,6 +205,12 @@ class LogCleaner:
             )
             self.metrics.uncleanable[log] = failure.reason
         self._leave_alone_for_now(log)
+
+    def _report_lack_of_resources(self, log: Log, error: OSError) -> None:
+        """Log the lack of disk space, memory or descriptors once, until the log has been compacted."""
+        if log not in self._lacks_resources:
+            self._lacks_resources.add(log)
+            _log.warning("%s cannot be compacted for now, will retry: %s", log.topic_partition, error.strerror)
 
     def _leave_alone_for_now(self, log: Log) -> None:
         self._left_alone_until_ms[log] = self._clock.monotonic_ms() + self._settings()["log.cleaner.backoff.ms"]

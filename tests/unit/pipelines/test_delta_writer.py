@@ -142,7 +142,7 @@ def test_files_carry_the_statistics_that_readers_skip_by(tmp_path: Path) -> None
 
 def test_a_new_column_is_refused_unless_the_sink_evolves(tmp_path: Path) -> None:
     writer_of(tmp_path, "{path: delta}")(Rows(1), 0)
-    with pytest.raises(SchemaChangeError, match=r"has no column name; it has id\. `evolve: true`"):
+    with pytest.raises(SchemaChangeError, match=r"has no column name; it has id\. Set `evolve: true`"):
         writer_of(tmp_path, "{path: delta}")(Named({2: "b"}), 1)
     writer_of(tmp_path, "{path: delta, evolve: true}")(Named({2: "b"}), 1)
     writer_of(tmp_path, "{path: delta, evolve: true}")(Named({2: "b"}), 1)
