@@ -60,33 +60,24 @@ def serve_broker_apis(
     others: HandlerFactories,
 ) -> None:
     """Serve the APIs of broker listeners; `others` has the families that are constructed elsewhere."""
-    controller, replicas, timers, coordinators = (
-        control.client,
-        services.replicas,
-        services.timers,
-        services.coordinators,
-    )
-    groups, transactions = coordinators.groups, coordinators.transactions
+    controller, replicas, coordinators = control.client, services.replicas, services.coordinators
     view = ClusterView(cluster_id, lambda: control.image, lambda: _controller_for_clients(control))
     topics = InternalTopics(view, controller, settings, replicas.when_applied)
 
     @cache
-    def transaction_handlers() -> "on_demand.TransactionHandlers":
+    def transactions() -> "on_demand.TransactionHandlers":
         return on_demand.TransactionHandlers(
-            transactions(), lambda: view.image, lambda group_id: topics.partition_of(CONSUMER_OFFSETS, group_id)
+            coordinators.transactions(),
+            lambda: view.image,
+            lambda group_id: topics.partition_of(CONSUMER_OFFSETS, group_id),
         )
 
     async def initialize(message: InitProducerIdRequest, request: Request) -> InitProducerIdResponse:
-        return await transaction_handlers().initialize(message, request)
-
-    def transactional_produce(carry_out: "CarryOut") -> "on_demand.TransactionalProduce":
-        return on_demand.TransactionalProduce(
-            replicas, coordinators.verifier, timers, _retry_pauses(settings), carry_out
-        )
+        return await transactions().initialize(message, request)
 
     factories: HandlerFactories = {
         **_common_handlers(registry, view, control.client, settings, Listeners.BROKER),
-        "produce": lambda: ProduceHandler(replicas, clock, timers, view, transactional_produce, services.thread),
+        "produce": lambda: _produce_handler(services, settings, clock, view),
         "fetch": lambda: _fetch_handler(registry, services, control, settings, clock, view),
         "controller_apis": lambda: ControllerHandlers(controller),
         "quorum": lambda: QuorumHandlers(controller),
@@ -102,26 +93,45 @@ def serve_broker_apis(
         "readers": lambda: ReaderHandlers(replicas),
         "config_resources": lambda: on_demand.ConfigResourcesHandler(view),
         "find_coordinator": lambda: on_demand.FindCoordinatorHandler(view, topics),
-        "groups": lambda: on_demand.GroupHandlers(groups()),
-        "consumer_groups": lambda: on_demand.ConsumerGroupHandlers(
-            groups(), view, "consumer" in settings["group.coordinator.rebalance.protocols"]
-        ),
-        "group_offsets": lambda: on_demand.GroupOffsetHandlers(groups(), view),
-        "transactions": transaction_handlers,
-        "transaction_markers": lambda: on_demand.TransactionMarkerHandler(coordinators.marker_writer),
-        "transaction_descriptions": lambda: on_demand.TransactionDescriptionHandlers(transactions(), clock),
-        "transaction_offsets": lambda: on_demand.TransactionOffsetHandler(
-            replicas, groups(), coordinators.verifier, lambda: view.image
-        ),
+        **_coordinator_handlers(services, settings, clock, view),
+        "transactions": transactions,
         **others,
     }
     registry.serve(Listeners.BROKER | Listeners.UNLISTED, factories)
 
 
-def _retry_pauses(settings: Settings) -> "on_demand.RetryPauses":
-    return on_demand.RetryPauses(
-        settings["add.partitions.to.txn.retry.backoff.ms"], settings["add.partitions.to.txn.retry.backoff.max.ms"]
-    )
+def _produce_handler(services: BrokerServices, settings: Settings, clock: Clock, view: ClusterView) -> ProduceHandler:
+    replicas, timers = services.replicas, services.timers
+
+    def transactional_produce(carry_out: "CarryOut") -> "on_demand.TransactionalProduce":
+        pauses = on_demand.RetryPauses(
+            settings["add.partitions.to.txn.retry.backoff.ms"], settings["add.partitions.to.txn.retry.backoff.max.ms"]
+        )
+        return on_demand.TransactionalProduce(replicas, services.coordinators.verifier, timers, pauses, carry_out)
+
+    return ProduceHandler(replicas, clock, timers, view, transactional_produce, services.thread)
+
+
+def _coordinator_handlers(
+    services: BrokerServices, settings: Settings, clock: Clock, view: ClusterView
+) -> HandlerFactories:
+    """The handlers of groups and transactions, without those that InitProducerId needs too."""
+    coordinators = services.coordinators
+    groups = coordinators.groups
+    return {
+        "groups": lambda: on_demand.GroupHandlers(groups()),
+        "consumer_groups": lambda: on_demand.ConsumerGroupHandlers(
+            groups(), view, "consumer" in settings["group.coordinator.rebalance.protocols"]
+        ),
+        "group_offsets": lambda: on_demand.GroupOffsetHandlers(groups(), view),
+        "transaction_markers": lambda: on_demand.TransactionMarkerHandler(coordinators.marker_writer),
+        "transaction_descriptions": lambda: on_demand.TransactionDescriptionHandlers(
+            coordinators.transactions(), clock
+        ),
+        "transaction_offsets": lambda: on_demand.TransactionOffsetHandler(
+            services.replicas, groups(), coordinators.verifier, lambda: view.image
+        ),
+    }
 
 
 def serve_controller_apis(registry: Registry, control: NodeControl, settings: Settings, cluster_id: str) -> None:
