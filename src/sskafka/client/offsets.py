@@ -1,10 +1,11 @@
 """ListOffsets: the first and last offset of a partition, and the first record at or after a timestamp."""
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from sskafka.client.cluster import Cluster
-from sskafka.client.errors import raise_for
+from sskafka.client.errors import is_retriable, raise_for
 from sskafka.model.ids import TopicPartition
 from sskafka.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -37,19 +38,29 @@ async def list_offsets(
     isolation: int = 0,
     deadline_ms: float | None = None,
 ) -> dict[TopicPartition, FoundOffset]:
-    """Return, for each partition, the offset at its timestamp, which may be EARLIEST, LATEST or MAX_TIMESTAMP."""
+    """Return, for each partition, the offset at its timestamp, which may be EARLIEST, LATEST or MAX_TIMESTAMP.
+
+    All leaders are asked at the same time."""
     found: dict[TopicPartition, FoundOffset] = {}
 
     async def list_missing() -> None:
         missing = [partition for partition in timestamps if partition not in found]
-        for leader, partitions in (await cluster.by_leader(missing)).items():
-            await _list_at_leader(
-                cluster, leader, {partition: timestamps[partition] for partition in partitions}, isolation, found
-            )
+        requests = [
+            _list_at_leader(cluster, leader, {one: timestamps[one] for one in partitions}, isolation, found)
+            for leader, partitions in (await cluster.by_leader(missing)).items()
+        ]
+        outcomes = await asyncio.gather(*requests, return_exceptions=True)
+        failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        for failure in sorted(failures, key=_may_pass):  # errors that a retry cannot resolve come first
+            raise failure
 
     topics = {partition.topic for partition in timestamps}
     await cluster.retrying(list_missing, topics=topics, deadline_ms=deadline_ms)
     return found
+
+
+def _may_pass(failure: BaseException) -> bool:
+    return isinstance(failure, Exception) and is_retriable(failure)
 
 
 async def _list_at_leader(

@@ -9,6 +9,7 @@ from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector import source
 from sskafka.pipelines.connector.offsets import Offsets, OffsetsJson
 from sskafka.pipelines.connector.options import source_options
+from sskafka.pipelines.connector.planning import LogEnds
 from sskafka.pipelines.connector.source import StreamReader
 
 BASE = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "a"}
@@ -19,11 +20,14 @@ class Log:
     """Stands for the planner: the ends of partitions, and a clock."""
 
     def __init__(self) -> None:
-        self.ends: Offsets = {TopicPartition("a", 0): 10, TopicPartition("a", 1): 0}
+        self.offsets: Offsets = {TopicPartition("a", 0): 10, TopicPartition("a", 1): 0}
         self.now = 1_000.0
 
     def latest(self) -> Offsets:
-        return dict(self.ends)
+        return dict(self.offsets)
+
+    def ends(self, expected: object, *, with_earliest: bool) -> LogEnds:
+        return LogEnds(self.latest(), self.earliest(list(self.offsets)) if with_earliest else None)
 
     def topic_ids(self, topics: Any) -> dict[str, str]:
         return {}
@@ -34,7 +38,7 @@ class Log:
         return dict.fromkeys(partitions, 0)
 
     def append(self, count: int, partition: int = 0) -> None:
-        self.ends[TopicPartition("a", partition)] += count
+        self.offsets[TopicPartition("a", partition)] += count
 
 
 @pytest.fixture

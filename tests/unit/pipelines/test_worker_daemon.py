@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from sskafka.pipelines.worker_daemon import PRELOADED
+from sskafka.pipelines.worker_daemon import PRELOADED, TASKS
 
 
 def modules_of(worker: str) -> set[str]:
@@ -21,6 +21,16 @@ def test_workers_find_their_modules_imported(worker: str) -> None:
     loaded = modules_of(worker)
     assert {worker, *PRELOADED[worker]} <= loaded
     assert "numpy.random" not in loaded, "all processes that are forked would draw the same numbers"
+
+
+def test_collections_in_workers_do_not_examine_imported_objects() -> None:
+    program = (
+        "import gc; from sskafka.pipelines import worker_daemon as it; "
+        f"it.manager = lambda: print(gc.get_freeze_count(), len(gc.get_objects())); it.main([{TASKS!r}])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    frozen, examined = map(int, done.stdout.split())
+    assert examined < frozen / 100
 
 
 def test_processes_that_only_look_for_the_source_load_nothing_more() -> None:

@@ -19,6 +19,7 @@ from sskafka.client.errors import is_retriable, raise_for
 from sskafka.client.fetcher import FetchAnswer, Position, fetch
 from sskafka.client.offsets import EARLIEST, list_offsets
 from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.decode import DataBatch, read_batches, to_arrow
 from sskafka.pipelines.connector.errors import DataLossError, ReadTimeoutError
 from sskafka.pipelines.connector.offsets import OffsetRange
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from sskafka.pipelines.connector.planning import ClusterSession
 
 ARROW_ROWS_MAX = 65_536
+SMALL_RECORDS_MAX = 10_000
+"""Up to this many records, a task fetches from all leaders at the same time. Larger ranges are fetched from one leader
+after the other, so that only one response and the one in flight occupy memory."""
 
 
 def read_ranges(
@@ -91,11 +95,25 @@ class _Reading:
         await asyncio.sleep(0)
 
     async def _fetch_next(self) -> list[FetchAnswer]:
-        """Fetch all remaining partitions of one leader.
+        """Fetch all remaining partitions: of all leaders if few records are left, of one leader otherwise.
 
         Partitions that are done are removed, so other leaders follow."""
         groups = await self._cluster.by_leader(self._left)
-        leader, partitions = next(iter(groups.items()))
+        is_small = sum(part.size for part in self._left.values()) <= SMALL_RECORDS_MAX
+        chosen = list(groups.items())[: None if is_small else 1]
+        fetches = [self._fetch_from(leader, partitions) for leader, partitions in chosen]
+        answers: list[FetchAnswer] = []
+        failures: list[BaseException] = []
+        for outcome in await asyncio.gather(*fetches, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                failures.append(outcome)
+            else:
+                answers += outcome
+        if failures and not answers:
+            raise failures[0]
+        return answers  # partitions of a leader that failed are fetched again, and then the failure counts
+
+    async def _fetch_from(self, leader: int, partitions: Sequence[TopicPartition]) -> list[FetchAnswer]:
         positions = {partition: Position(self._left[partition].start) for partition in partitions}
         return await fetch(self._cluster, self._config, leader, positions)
 

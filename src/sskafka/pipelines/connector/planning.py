@@ -3,10 +3,10 @@
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from functools import partial
 from itertools import count
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
 from sskafka.client.admin import Admin
 from sskafka.client.cluster import Cluster
@@ -40,6 +40,14 @@ Narrow: TypeAlias = Callable[
 ]
 
 logger = logging.getLogger(__name__)
+
+
+class LogEnds(NamedTuple):
+    """First and last offsets of partitions, as the brokers have returned them at one time."""
+
+    latest: Offsets
+    earliest: Offsets | None = None
+    """None if they were not requested."""
 
 
 class ClusterSession:
@@ -165,9 +173,40 @@ class Planner:
         """Return the end of each partition: the last stable offset for read_committed, else the high watermark."""
         return self._at(dict.fromkeys(self.partitions() if partitions is None else partitions, LATEST))
 
+    def ends(self, expected: Collection[TopicPartition], *, with_earliest: bool) -> LogEnds:
+        """Return the ends of all partitions of the subscription.
+
+        Asks for those of `expected` while it asks for the metadata, and again if the metadata shows other partitions
+        or a topic that was created again."""
+        return self._session.run(self._ends(expected, with_earliest))
+
+    async def _ends(self, expected: Collection[TopicPartition], with_earliest: bool) -> LogEnds:
+        before = self.known_ids(partition.topic for partition in expected)
+        early = asyncio.create_task(self._listed(expected, with_earliest)) if expected else None
+        try:
+            there = await self._partitions(self._options.subscription)
+            now = self.known_ids(partition.topic for partition in there)
+            if early is not None and before == now and set(there) == set(expected):
+                return await early
+        finally:
+            if early is not None:
+                early.cancel()
+                await asyncio.gather(early, return_exceptions=True)
+        return await self._listed(there, with_earliest)
+
+    async def _listed(self, partitions: Collection[TopicPartition], with_earliest: bool) -> LogEnds:
+        if not with_earliest:
+            return LogEnds(await self._offsets_at(dict.fromkeys(partitions, LATEST)))
+        latest, earliest = await asyncio.gather(
+            self._offsets_at(dict.fromkeys(partitions, LATEST)), self._offsets_at(dict.fromkeys(partitions, EARLIEST))
+        )
+        return LogEnds(latest, earliest)
+
     def _at(self, timestamps: Mapping[TopicPartition, int]) -> Offsets:
-        isolation = self._options.consumer.isolation
-        found = self._session.run(list_offsets(self._cluster, timestamps, isolation=isolation))
+        return self._session.run(self._offsets_at(timestamps))
+
+    async def _offsets_at(self, timestamps: Mapping[TopicPartition, int]) -> Offsets:
+        found = await list_offsets(self._cluster, timestamps, isolation=self._options.consumer.isolation)
         return {partition: answer.offset for partition, answer in found.items()}
 
     def starting(self) -> Offsets:
@@ -219,14 +258,14 @@ class Planner:
     # Ranges of tasks
 
     def tasks_between(
-        self, start: OffsetsJson, end: OffsetsJson, latest: Offsets | None = None
+        self, start: OffsetsJson, end: OffsetsJson, ends: LogEnds | None = None
     ) -> list[list[OffsetRange]]:
         """Return the ranges of each task of a micro-batch between two offsets of Spark.
 
-        `latest` is passed if `end` was just computed from it: then the ends of the logs and the topic ids are not
+        `ends` is passed if `end` was just computed from it: then the ends of the logs and the topic ids are not
         requested again."""
         begin, stop = from_json(start), from_json(end)
-        now = ids_in(end) if latest is not None else self.topic_ids(partition.topic for partition in stop)
+        now = ids_in(end) if ends is not None else self.topic_ids(partition.topic for partition in stop)
         begin = self.still_valid(begin, ids_in(start), now)
         gone = of_other_topics(stop, ids_in(end), now)
         if gone:
@@ -236,7 +275,7 @@ class Planner:
                 f"{skipped} offsets of it are gone"
             )
             stop = {partition: offset for partition, offset in stop.items() if partition not in gone}
-        return self.tasks(begin, stop, latest)
+        return self.tasks(begin, stop, ends)
 
     def still_valid(self, offsets: Offsets, ids: Mapping[str, str], now: Mapping[str, str]) -> Offsets:
         """Return the offsets without those of topics that were deleted and created again, which start at their
@@ -256,12 +295,12 @@ class Planner:
         logger.warning("%s", what)
 
     def tasks(
-        self, start: Offsets, end: Offsets, latest: Offsets | None = None, narrowed: Narrow | None = None
+        self, start: Offsets, end: Offsets, ends: LogEnds | None = None, narrowed: Narrow | None = None
     ) -> list[list[OffsetRange]]:
         """Return the ranges of each task; there are fewer tasks than partitions if those are small.
 
         `narrowed` leaves out what need not be read, after the check that all offsets exist."""
-        ranges = ranges_between(*self._checked(start, end, latest))
+        ranges = ranges_between(*self._checked(start, end, ends))
         if narrowed is not None:
             ranges = narrowed(ranges, self._at)
         options = self._options
@@ -275,15 +314,15 @@ class Planner:
             return [[part] for part in ranges]
         return groups
 
-    def _checked(self, start: Offsets, end: Offsets, latest: Offsets | None) -> tuple[Offsets, Offsets]:
+    def _checked(self, start: Offsets, end: Offsets, ends: LogEnds | None) -> tuple[Offsets, Offsets]:
         """Return the offsets that exist. New partitions start at their earliest offset.
 
         Missing offsets are data loss."""
         gone = sorted(set(start) - set(end))
         if gone and self._options.fail_on_data_loss:
             raise DataLossError(f"partitions {', '.join(map(str, gone))} were read before and no longer exist")
-        earliest = self.earliest(end)
-        latest = self.latest(end) if latest is None else latest
+        latest, earliest = ends or LogEnds(self.latest(end))
+        earliest = self.earliest(end) if earliest is None else earliest
         lost = lost_ranges(start, end, earliest, latest)
         if lost:
             skipped = sum(_skipped(part, earliest[part.partition], latest[part.partition]) for part in lost)

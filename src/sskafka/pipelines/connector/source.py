@@ -29,7 +29,7 @@ from sskafka.pipelines.connector.offsets import (
     to_json,
 )
 from sskafka.pipelines.connector.options import SourceOptions
-from sskafka.pipelines.connector.planning import ClusterSession, Planner
+from sskafka.pipelines.connector.planning import ClusterSession, LogEnds, Planner
 from sskafka.pipelines.connector.progress import maybe_commit_progress
 
 GROUP_QUIET_S = 60
@@ -89,9 +89,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Offsets | None = None
         """The end of a query with Trigger.AvailableNow."""
         self._target_ids: TopicIds = {}
-        self._latest: Offsets | None = None
+        self._ends: LogEnds | None = None
+        """The ends of the partitions when they were last requested."""
         self._planned: OffsetsJson | None = None
-        """The end offsets that were returned last, if they are within `_latest`."""
+        """The end offsets that were returned last, if they are within `_ends`."""
+        self._has_moved = False
+        """Whether the last end was after its start: then the next batch is likely to need the earliest offsets, too."""
         self._committed: Offsets | None = None
         self._quiet_until = 0.0
         """No commits to the group before this time: after a failed commit, a query must not wait for the next one."""
@@ -115,7 +118,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:
         telling = self._begin_to_tell_group(from_json(start))
         try:
-            return self._next_end(start, limit)
+            end = self._next_end(start, limit)
+            self._has_moved = end != start
+            return end
         finally:
             self._finish_telling(telling)
 
@@ -124,14 +129,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._options.pause_file and os.path.exists(self._options.pause_file):
             return start
         planner = self._planner()
-        self._latest = planner.latest()
-        ids = planner.known_ids(partition.topic for partition in self._latest)
+        expected = () if self._ends is None else self._ends.latest.keys()
+        self._ends = planner.ends(expected, with_earliest=self._has_moved)
+        latest = self._ends.latest
+        ids = planner.known_ids(partition.topic for partition in latest)
         known = ids_in(start)
         if known and known != ids:
             begin = planner.still_valid(begin, known, ids)
-        if self._target is None and self._must_wait(begin, self._latest):
+        if self._target is None and self._must_wait(begin, latest):
             return start
-        end = self._latest if self._target is None else self._target
+        end = latest if self._target is None else self._target
         ids = ids if self._target is None else self._target_ids
         if isinstance(limit, ReadMaxRows):
             fresh = [partition for partition in end if partition not in begin]
@@ -152,11 +159,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return False
 
     def reportLatestOffset(self) -> OffsetsJson | None:
-        return None if self._latest is None else to_json(self._latest)
+        return None if self._ends is None else to_json(self._ends.latest)
 
     def partitions(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
-        latest = self._latest if end == self._planned else None
-        return [RangesPartition(ranges) for ranges in self._planner().tasks_between(start, end, latest)]
+        ends = self._ends if end == self._planned else None
+        return [RangesPartition(ranges) for ranges in self._planner().tasks_between(start, end, ends)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return _read(self._options, partition)
