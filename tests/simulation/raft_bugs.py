@@ -14,8 +14,9 @@ from sskafka.raft.leading import Leading
 from sskafka.raft.log_view import OffsetAndEpoch, SnapshotId
 from sskafka.raft.messages import FetchRequest, PeerRequest, PeerResponse, VoteRequest
 from sskafka.raft.node import RaftNode
+from sskafka.raft.node_state import NodeState
 from sskafka.raft.progress import Progress
-from sskafka.raft.ready import Ready, ReplyTo
+from sskafka.raft.ready import FlushPoint, Ready, ReplyTo
 from sskafka.raft.roles import Candidate, Follower, Leader, Prospective
 from sskafka.raft.voters import NO_NODE
 
@@ -32,6 +33,17 @@ def node_with(**parts: type) -> type[Member]:
             super().__init__(*arguments)  # type: ignore[arg-type]
             for name, part in parts.items():
                 setattr(self, name, part(self.state))
+
+    return member_with(Node)
+
+
+def node_of(state_class: type[NodeState]) -> type[Member]:
+    """A node whose state has another class; its slots are the same."""
+
+    class Node(RaftNode):
+        def __init__(self, *arguments: object) -> None:
+            super().__init__(*arguments)  # type: ignore[arg-type]
+            self.state.__class__ = state_class
 
     return member_with(Node)
 
@@ -85,6 +97,41 @@ class SnapshotsTheUncommitted(Member):
 class VotesForAnyLog(Elections):
     def grants(self, request: VoteRequest) -> bool:
         return super().grants(replace(request, log_end=OffsetAndEpoch(2**60, 2**30)))
+
+
+class ForgetsWhatItLost(RaftNode):
+    """A voter whose log was damaged votes at once, for whoever has what is left of it."""
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*arguments[:7])  # type: ignore[arg-type]
+
+
+class CampaignsWithLosses(NodeState):
+    """Waits for what it lost before it votes for others, but not before it asks for votes itself."""
+
+    __slots__ = ()
+
+    @property
+    def campaigns(self) -> bool:
+        return self.is_voter and not self.shutting_down
+
+
+class RegainsAtTheFirstRecord(NodeState):
+    """Takes itself for whole as soon as anything was fetched."""
+
+    __slots__ = ()
+
+    def flushed(self, point: FlushPoint) -> None:
+        super().flushed(point)
+        self.leader_has_no_more()
+
+
+class ForgetsLossesAtRestart(Member):
+    """The synced offset follows the log even before everything that was lost is there again."""
+
+    def start(self) -> None:
+        self.disk.synced_offset = self.disk.end_offset if self.disk.lost else self.disk.synced_offset
+        super().start()
 
 
 class VotesTwice(Elections):
@@ -232,6 +279,10 @@ KNOWN_BUGS: dict[str, Bug] = {
     "two votes in one epoch": Bug(node_with(elections=VotesTwice)),
     "a stranger deposes a live leader": Bug(node_with(elections=LetsStrangersDeposeLeaders)),
     "a stranger uses up the epochs": Bug(node_with(elections=BelievesAnyEpoch)),
+    "a damaged voter votes at once": Bug(member_with(ForgetsWhatItLost)),
+    "a damaged voter campaigns": Bug(node_of(CampaignsWithLosses)),
+    "a damaged voter is whole too early": Bug(node_of(RegainsAtTheFirstRecord)),
+    "a damaged voter forgets its loss at a restart": Bug(ForgetsLossesAtRestart),
     "stale answers count": Bug(member_with(AcceptsStaleAnswers)),
     "those who are down count as supporters": Bug(member_with(TakesTheDownForSupporters)),
     "a report replaces the election": Bug(member_with(SkipsElectionsWhenTold)),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from raft_disk import LogContent
+from raft_disk import SimulatedDisk
 from raft_invariants import History
 from raft_member import Member, NodeDiedError
 
@@ -74,7 +74,7 @@ class Cluster:
         self._heap: list[tuple[int, int, Callable[[], None]]] = []
         self._number = 0
         self._proposed = 0
-        self._voter_logs: list[LogContent] = []
+        self._voter_disks: list[SimulatedDisk] = []
 
     # --- time ---------------------------------------------------------------------------------------
 
@@ -253,13 +253,13 @@ class Cluster:
         self.note("flushed", (member.node_id, point))
         self.act(member, lambda: member.node.flushed(point, self.now_ms))
 
-    def durable_of_voters(self) -> list[LogContent]:
-        if not self._voter_logs:
-            self._voter_logs = [self.members[node_id].disk.durable for node_id in self.voter_ids]
-        return self._voter_logs
+    def disks_of_voters(self) -> list[SimulatedDisk]:
+        if not self._voter_disks:
+            self._voter_disks = [self.members[node_id].disk for node_id in self.voter_ids]
+        return self._voter_disks
 
     def check_durable(self) -> None:
-        self.history.majority_holds_committed(self.durable_of_voters())
+        self.history.majority_holds_committed(self.disks_of_voters())
 
     # --- clients ----------------------------------------------------------------------------------------
 

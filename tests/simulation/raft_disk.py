@@ -73,6 +73,10 @@ class SimulatedDisk:
         self.unfinished: dict[SnapshotId, bytearray] = {}
         self._unsynced: list[Change] = []
         self._synced_count = 0
+        self.synced_offset = 0
+        """What the file of that name says: the node once had everything before it on the disk."""
+        self.lost: list[LogContent] = []
+        """The durable log as it was before each damage, until the node has regained what it lost."""
 
     # --- what the machine asks ------------------------------------------------------------------
 
@@ -102,6 +106,8 @@ class SimulatedDisk:
 
     def change(self, name: str, argument: object) -> None:
         """`name` is a method of LogContent."""
+        if name == "truncate":
+            self._let_go_from(int(str(argument)))
         getattr(self.live, name)(argument)
         self._unsynced.append((name, argument))
 
@@ -115,6 +121,13 @@ class SimulatedDisk:
             self._apply(self._unsynced[:count])
             del self._unsynced[:count]
             self._synced_count = mark
+            if not self.lost:
+                self.synced_offset = self.durable.end.offset
+
+    def _let_go_from(self, offset: int) -> None:
+        self.synced_offset = min(self.synced_offset, offset)
+        for lost in self.lost:
+            lost.truncate(offset)
 
     def _apply(self, changes: list[Change]) -> None:
         for name, argument in changes:
@@ -159,6 +172,26 @@ class SimulatedDisk:
         self.unfinished.clear()
         self._restart_behind_snapshot()
         self.live = self.durable.copy()
+
+    def damage(self, random_below: Callable[[int], int]) -> None:
+        """A bit of the log flips while the node is down: recovery cuts the log there."""
+        if not self.durable.batches:
+            return
+        before = self.durable.copy()
+        self.durable.truncate(self.durable.batches[random_below(len(self.durable.batches))].base_offset)
+        self._restart_behind_snapshot()
+        self.live = self.durable.copy()
+        if self.durable.end.offset < self.synced_offset:
+            before.truncate(self.synced_offset)
+            self.lost.append(before)
+
+    def regain(self) -> None:
+        self.lost.clear()
+        self.synced_offset = self.durable.end.offset
+
+    def once_held(self, batch: RaftBatch) -> bool:
+        """Whether the node has the batch on its disk, or had it and knows that something is missing."""
+        return self.durable.holds(batch) or any(lost.holds(batch) for lost in self.lost)
 
     def _tear(self, change: Change, random_below: Callable[[int], int]) -> None:
         name, argument = change

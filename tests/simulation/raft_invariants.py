@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from zlib import crc32
 
-from raft_disk import LogContent
+from raft_disk import LogContent, SimulatedDisk
 
 from sskafka.raft.log_view import RaftBatch
 
@@ -74,7 +74,7 @@ class History:
         require(holds, "leader completeness", f"{node_id} leads epoch {epoch} without {last}")
 
     def high_watermark_moved(
-        self, node_id: int, epoch: int, batches: Iterable[RaftBatch], durable: list[LogContent]
+        self, node_id: int, epoch: int, batches: Iterable[RaftBatch], disks: list[SimulatedDisk]
     ) -> None:
         """Batches that a node now takes for committed: all agree on them, and a majority has them on disk."""
         for batch in batches:
@@ -84,19 +84,19 @@ class History:
                 require(same, "committed records never change", f"{self.committed[index]} is {batch} on {node_id}")
             else:
                 self.committed_in[batch.base_offset] = epoch
-                self._commit(batch, durable)
+                self._commit(batch, disks)
 
-    def _commit(self, batch: RaftBatch, durable: list[LogContent]) -> None:
+    def _commit(self, batch: RaftBatch, disks: list[SimulatedDisk]) -> None:
         end_offset = self.committed[-1].end_offset if self.committed else 0
         require(batch.base_offset == end_offset, "committed records have no gaps", f"{batch} after {end_offset}")
         self.committed.append(batch)
         self.states[batch.end_offset] = next_state(self.states[end_offset], batch)
-        self.majority_holds_committed(durable)
+        self.majority_holds_committed(disks)
 
-    def majority_holds_committed(self, durable: list[LogContent]) -> None:
+    def majority_holds_committed(self, disks: list[SimulatedDisk]) -> None:
         if not self.committed:
             return
-        holders = sum(log.holds(self.committed[-1]) for log in durable)
+        holders = sum(disk.once_held(self.committed[-1]) for disk in disks)
         require(holders >= self.majority, "a majority has what is committed", f"{holders} have {self.committed[-1]}")
 
     def acknowledge(self, batch: RaftBatch) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from random import Random
 from typing import Protocol
 
-from raft_disk import LogContent, SimulatedDisk, batch_at
+from raft_disk import SimulatedDisk, batch_at
 from raft_invariants import History, next_state, require
 
 from sskafka.lab.votes import LabVoteRequest, LabVoteResponse
@@ -57,7 +57,7 @@ class Surroundings(Protocol):
 
     def check_durable(self) -> None: ...
 
-    def durable_of_voters(self) -> list[LogContent]: ...
+    def disks_of_voters(self) -> list[SimulatedDisk]: ...
 
 
 class NodeDiedError(Exception):
@@ -109,6 +109,7 @@ class Member:
             self.world.now_ms,
             self.world.random.randrange,
             self.timing,
+            self.disk.synced_offset,
         )
 
     def request_to(self, node_id: int) -> PeerRequest | None:
@@ -122,6 +123,10 @@ class Member:
         self.steps_to_crash = None
         self.disk.crash(self.world.random.randrange)
         self.world.check_durable()
+
+    def damage(self) -> None:
+        assert not self.is_up
+        self.disk.damage(self.world.random.randrange)
 
     # --- carrying out a Ready -------------------------------------------------------------------------
 
@@ -154,6 +159,8 @@ class Member:
         if ready.truncate_to is not None:
             offset = ready.truncate_to
             yield lambda: self.disk.change("truncate", offset)
+        if ready.regained:
+            yield self.disk.regain
         if ready.append is not None:
             append = ready.append
             yield lambda: self._append(append)
@@ -234,8 +241,8 @@ class Member:
         require(high_watermark <= end_offset, "high watermark within the log", f"{high_watermark} of {end_offset}")
         self.high_watermark = high_watermark
         batches = self.disk.live.between(self.applied_offset, high_watermark)
-        durable = self.world.durable_of_voters()
-        self.world.history.high_watermark_moved(self.node_id, self.node.epoch, batches, durable)
+        disks = self.world.disks_of_voters()
+        self.world.history.high_watermark_moved(self.node_id, self.node.epoch, batches, disks)
         for batch in batches:
             self.state = next_state(self.state, batch)
             self.applied_offset = batch.end_offset

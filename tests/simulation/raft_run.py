@@ -59,6 +59,7 @@ class Run:
         self.pace = _PACES[self.random.randrange(len(_PACES))]
         self.has_lab = self.random.randrange(6) == 0
         self.has_liar = self.random.randrange(3) == 0
+        self.is_damaging = seed % 5 == 2
         self.stranger = Stranger(seed) if seed % 4 == 1 else None
         self.cluster = Cluster(seed, voters, observers, weather, self.pace.timing, member_class)
 
@@ -92,6 +93,8 @@ class Run:
             faults += [self._vote_from_lab, self._report_leader_from_lab] * 2
         if self.has_liar:
             faults += [self._tell_falsehoods] * 8
+        if self.is_damaging:
+            faults += [self._damage] * 6
         for at_ms in self._times(self.pace.fault_gap_ms):
             self.cluster.at(at_ms, faults[self.random.randrange(len(faults))])
 
@@ -137,6 +140,19 @@ class Run:
         if member is not None:
             self.cluster.crash(member)
             self._restart_later(member)
+
+    def _damage(self) -> None:
+        """A node dies and a bit of its log flips. A majority of the voters stays undamaged."""
+        member = self._some_up_member()
+        if member is None or self._damaged_voters() >= len(self.cluster.voter_ids) - self.cluster.history.majority:
+            return
+        self.cluster.crash(member)
+        member.damage()
+        self.cluster.note("damaged", (member.node_id, member.disk.end_offset, member.disk.synced_offset))
+        self._restart_later(member)
+
+    def _damaged_voters(self) -> int:
+        return sum(bool(disk.lost) for disk in self.cluster.disks_of_voters())
 
     def _crash_halfway(self) -> None:
         """Die within one of the next Readys, between two of its steps."""
@@ -263,6 +279,21 @@ class Run:
             f"{member.node_id} {member.node.role_name} {member.node.election} applied {member.applied_offset}"
             for member in self.cluster.up_members()
         )
+
+
+class DamagedRun(Run):
+    """Any number of voters may be damaged at the same time. What is committed never changes, but there may be no voter
+    left that could lead."""
+
+    def __init__(self, seed: int, member_class: type[Member] = Member) -> None:
+        super().__init__(seed, member_class)
+        self.is_damaging = True
+
+    def _damaged_voters(self) -> int:
+        return 0
+
+    def _must_work_again(self) -> None:
+        self.cluster.run_until(self.cluster.now_ms + HEALING_MS // 4)
 
 
 class LabHandle:

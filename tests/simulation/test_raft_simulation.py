@@ -7,7 +7,7 @@ SEED=123 pytest tests/simulation          one, exactly as it was; the failure sh
 
 import pytest
 from raft_cluster import Cluster, Weather
-from raft_run import run_seed
+from raft_run import DamagedRun, run_seed
 from seeds import name_of, seed_groups
 
 from sskafka.raft.timing import Timing
@@ -17,6 +17,12 @@ from sskafka.raft.timing import Timing
 def test_invariants_hold(seeds: range) -> None:
     for seed in seeds:
         run_seed(seed)
+
+
+@pytest.mark.parametrize("seeds", seed_groups("damaged", 100, 20), ids=name_of)
+def test_invariants_hold_with_any_number_of_damaged_logs(seeds: range) -> None:
+    for seed in seeds:
+        DamagedRun(seed).execute()
 
 
 def test_a_seed_replays_exactly() -> None:

@@ -165,6 +165,7 @@ class ControlPlane:
             int(self._clock.monotonic_ms()),
             random.randrange,
             quorum_timing(self._settings),
+            self._log.missing_before,
         )
         background = LoopBackground(self._loop, executor)
         return QuorumDriver(

@@ -58,7 +58,9 @@ class LabVoteRequest(LocalRequest):
         """Return whether the vote is granted. A rejection does not change the epoch: nobody waits for this node to
         catch up."""
         state = elections.state
-        if not state.is_voter or not self.log_is_up_to_date or not _is_within_reason(state, self.epoch):
+        if not state.is_voter or state.lost_end is not None or not self.log_is_up_to_date:
+            return False
+        if not _is_within_reason(state, self.epoch):
             return False
         if self.epoch == state.epoch:
             return elections.may_vote_for(self.candidate_id)

@@ -15,7 +15,8 @@ from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.image_changes import changes_between
 from sskafka.metadata.record_codec import UnknownRecordError, decode_record
 from sskafka.metadata.transactions import Replayer
-from sskafka.quorum.metadata_log import MetadataError, MetadataLog
+from sskafka.quorum.metadata_log import MetadataLog
+from sskafka.quorum.metadata_opening import MetadataError
 from sskafka.quorum.snapshots import StoredRecord
 from sskafka.wire.codec import MalformedMessageError
 

@@ -218,6 +218,8 @@ class QuorumDriver:
             self._log.install_snapshot(ready.installed_snapshot)
         if ready.truncate_to is not None:
             self._log.truncate_to(ready.truncate_to)
+        if ready.regained:
+            self._log.regained()
         if ready.append is not None:
             self._append(ready, ready.append)
 

@@ -13,14 +13,13 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 
-from sskafka.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID, TopicPartition
 from sskafka.model.settings import Settings
 from sskafka.quorum.control_batches import QuorumSetup, control_batch, leader_change
+from sskafka.quorum.metadata_opening import MetadataError, MetadataOpening
 from sskafka.quorum.quorum_state import QuorumState, read_quorum_state, write_quorum_state
 from sskafka.quorum.snapshots import (
     UNFINISHED_SUFFIX,
     StoredRecord,
-    list_snapshots,
     read_snapshot,
     snapshot_path,
     stored_records,
@@ -30,14 +29,9 @@ from sskafka.raft.log_view import LOG_BEGINNING, OffsetAndEpoch, SnapshotId, log
 from sskafka.raft.ready import FollowerAppend, LeaderAppend, LeaderChange, SnapshotChunk
 from sskafka.records.batch import HEADER_BYTES, CorruptBatchError, read_header, read_offset_and_size
 from sskafka.storage.disk import Disk
-from sskafka.storage.errors import CorruptFileError, DamagedLogError
+from sskafka.storage.errors import CorruptFileError
 from sskafka.storage.flusher import FlushPlan
 from sskafka.storage.log import Log
-from sskafka.storage.log_config import LogConfig
-from sskafka.storage.log_directory import LogDirHealth
-from sskafka.storage.partition_directory import directory_name
-from sskafka.storage.partition_metadata import read_topic_id, write_topic_id
-from sskafka.storage.recovery.opening import open_log
 from sskafka.storage.synced_offset import read_synced_offset, write_synced_offset
 from sskafka.wire.codec import decode
 from sskafka.wire.messages.control_records import SnapshotHeaderRecord
@@ -45,28 +39,16 @@ from sskafka.wire.messages.control_records import SnapshotHeaderRecord
 _log = logging.getLogger(__name__)
 _READ_BYTES = 4 * 1024 * 1024
 _HEADER_BATCH_BYTES_MAX = 64 * 1024
-KEEP_FOR_EVER = -1
-PARTITION = TopicPartition(METADATA_TOPIC, 0)
-
-
-class MetadataError(Exception):
-    """The metadata log cannot be used: damaged, or written by something newer."""
-
-
-def metadata_log_config(settings: Settings) -> LogConfig:
-    return LogConfig(
-        segment_bytes=settings["metadata.log.segment.bytes"],
-        segment_ms=settings["metadata.log.segment.ms"],
-        retention_ms=KEEP_FOR_EVER,
-        retention_bytes=KEEP_FOR_EVER,
-    )
 
 
 class MetadataLog:
     """Answers the Raft core's questions (`RaftLog`) and does what its `Ready` asks of the disk."""
 
-    def __init__(self, log: Log, snapshots: dict[SnapshotId, int]) -> None:
+    def __init__(self, log: Log, snapshots: dict[SnapshotId, int], missing_before: int | None = None) -> None:
         self.log = log
+        self.missing_before = missing_before
+        """The end that the log once had on this disk, while it has not been fetched up to there again. Until then
+        `synced-offset` keeps this value."""
         self.snapshots = snapshots
         """Their sizes in bytes, the oldest first."""
         self.setup = QuorumSetup()
@@ -77,27 +59,8 @@ class MetadataLog:
     @classmethod
     def open(cls, disk: Disk, home: str, settings: Settings, now_ms: int) -> "MetadataLog":
         """Raises MetadataError when it cannot be used."""
-        directory = os.path.join(home, directory_name(PARTITION))
-        disk.make_directory(directory, is_secret=True)  # SCRAM credentials are metadata
-        snapshots = list_snapshots(disk, directory)
-        synced_offset = read_synced_offset(disk, directory)
-        if synced_offset is not None and synced_offset <= max(snapshots, default=LOG_BEGINNING).offset:
-            synced_offset = None  # the snapshot has all of it: a crash may have come while it replaced the log
-        try:
-            log = open_log(
-                LogDirHealth(disk, home), directory, PARTITION, metadata_log_config(settings), now_ms=now_ms,
-                topic_id=METADATA_TOPIC_ID, log_start_offset=min(snapshots, default=LOG_BEGINNING).offset,
-                kept_before=synced_offset,
-            )  # fmt: skip
-        except DamagedLogError as error:
-            raise MetadataError(_lost_metadata(home, str(error), synced_offset)) from error
-        if synced_offset is not None and log.log_end_offset < synced_offset:
-            log.abandon()
-            where = f"the metadata log in {directory} ends at offset {log.log_end_offset}"
-            raise MetadataError(_lost_metadata(home, where, synced_offset))
-        if read_topic_id(disk, directory) is None:
-            write_topic_id(disk, directory, METADATA_TOPIC_ID)
-        metadata_log = cls(log, snapshots)
+        opened = MetadataOpening(disk, home, settings, now_ms).run()
+        metadata_log = cls(opened.log, opened.snapshots, opened.missing_before)
         metadata_log._put_in_order()
         metadata_log._read_setup()
         return metadata_log
@@ -110,8 +73,7 @@ class MetadataLog:
         latest = self.latest_snapshot_id()
         if latest is not None and not log_contains(self, latest):
             _log.warning("the metadata log does not reach its snapshot %s and begins anew there", latest)
-            self._let_go_from(latest.offset)
-            self.log.truncate_fully_and_start_at(latest.offset)
+            self._start_over_at(latest)
 
     def _read_setup(self) -> None:
         """What control records say counts as soon as they are in the log, committed or not."""
@@ -236,10 +198,18 @@ class MetadataLog:
 
     def _note_synced(self, offset: int) -> None:
         """On a full disk the file stays as it is: it promises less than is true."""
+        if self.missing_before is not None:
+            return
         try:
             write_synced_offset(self._disk, self.directory, offset)
         except OSError as error:
             _log.debug("synced-offset could not be written: %s", error)
+
+    def regained(self) -> None:
+        """What this disk has lost is there again, or was never committed."""
+        _log.info("the metadata log is complete again, up to offset %d", self.end_offset)
+        self.missing_before = None
+        self._note_synced(self.log.recovery_point)
 
     def _let_go_from(self, offset: int) -> None:
         """The leader does not have what this log has from `offset` on: its end may be lower from now on."""
@@ -288,10 +258,15 @@ class MetadataLog:
     def install_snapshot(self, snapshot_id: SnapshotId) -> None:
         """The log gives way to a snapshot that was fetched."""
         self.finish_snapshot(snapshot_id)
-        self._let_go_from(snapshot_id.offset)
-        self.log.truncate_fully_and_start_at(snapshot_id.offset)
+        self._start_over_at(snapshot_id)
         self.setup = QuorumSetup()
         self._read_setup()
+
+    def _start_over_at(self, snapshot_id: SnapshotId) -> None:
+        """A snapshot that ends before what this disk has lost does not replace it."""
+        if self.missing_before is None:
+            self._let_go_from(snapshot_id.offset)
+        self.log.truncate_fully_and_start_at(snapshot_id.offset)
 
     def _unfinished_path(self, snapshot_id: SnapshotId) -> str:
         return snapshot_path(self.directory, snapshot_id).removesuffix(".checkpoint") + UNFINISHED_SUFFIX
@@ -347,14 +322,6 @@ class MetadataLog:
                 self._disk.remove(path)
             except OSError as error:
                 _log.warning("%s could not be removed: %s", path, error)
-
-
-def _lost_metadata(home: str, where: str, synced_offset: int | None) -> str:
-    return (
-        f"{where}, but metadata up to offset {synced_offset} was on the disk and may have been acknowledged; the "
-        f"broker does not start without it. Restore {home} from a copy, or accept the loss of what lies behind the "
-        f"damage: `sskafka log verify {home} --repair --allow-data-loss`"
-    )
 
 
 def _whole_batches(chunk: bytes) -> int:

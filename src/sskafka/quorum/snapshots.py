@@ -20,6 +20,7 @@ from sskafka.quorum.control_batches import QuorumSetup, control_batch
 from sskafka.raft.log_view import SnapshotId
 from sskafka.records.batch import BatchHeader, CorruptBatchError, crc_matches, iter_headers
 from sskafka.records.builder import NewRecord, build_batch
+from sskafka.records.control import ControlType, read_control_type
 from sskafka.records.record import Record, decode_records
 from sskafka.storage.disk import Disk, read_file, replace_file
 from sskafka.storage.errors import CorruptFileError
@@ -27,6 +28,7 @@ from sskafka.wire.messages.control_records import SnapshotFooterRecord, Snapshot
 
 BOOTSTRAP_FILE = "bootstrap.checkpoint"
 UNFINISHED_SUFFIX = ".checkpoint.part"
+DAMAGED_SUFFIX = ".damaged"
 _RECORDS_PER_BATCH = 256
 _NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
@@ -54,6 +56,27 @@ def list_snapshots(disk: Disk, directory: str) -> dict[SnapshotId, int]:
         elif entry.name.endswith(UNFINISHED_SUFFIX):
             disk.remove(os.path.join(directory, entry.name))
     return found
+
+
+def check_snapshot(disk: Disk, path: str) -> None:
+    """Raise CorruptFileError unless all batches are intact and the last one has the footer."""
+    try:
+        content = read_file(disk, path)
+        last: StoredRecord | None = None
+        for position, header in iter_headers(content):
+            if not crc_matches(content, header, position):
+                raise CorruptBatchError(f"the batch at byte {position} does not match its checksum")
+            if header.is_control:
+                *_, last = _records_of(content, position, header)
+    except (CorruptBatchError, OSError) as error:
+        raise CorruptFileError(f"{path} is damaged: {error}") from error
+    if last is None or read_control_type(last.record.key) != ControlType.SNAPSHOT_FOOTER:
+        raise CorruptFileError(f"{path} is damaged: its end is missing")
+
+
+def set_snapshot_aside(disk: Disk, path: str) -> None:
+    """Rename a snapshot that cannot be used, for whoever wants to look at it."""
+    disk.rename(path, path + DAMAGED_SUFFIX)
 
 
 def read_snapshot(disk: Disk, path: str) -> list[StoredRecord]:

@@ -1,7 +1,7 @@
 """Elections: grant votes, and count the votes of other nodes.
 
-A node grants at most one vote per epoch, to a candidate whose log is at least as up to date as its own. The vote is on
-disk before the response is sent. A pre-vote does not bind the voter.
+A node grants at most one vote per epoch, to a candidate whose log is at least as up to date as its own, including what
+its disk has lost since. The vote is on disk before the response is sent. A pre-vote does not bind the voter.
 
 Requests are not authenticated: whoever reaches the port can claim to be a voter. A response comes from an address that
 this node has connected to itself. So a request moves this node to a later epoch only if
@@ -72,7 +72,7 @@ class Elections:
                 return False
 
     def grants(self, request: VoteRequest) -> bool:
-        if not request.log_end.is_at_least(self.state.log_view.end):
+        if not request.log_end.is_at_least(self.state.vote_end):
             return False
         if request.epoch > self.state.epoch:
             return True

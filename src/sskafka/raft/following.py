@@ -113,6 +113,8 @@ class Following:
             append = FollowerAppend(response.batches)
             end_offset = append.end_offset
             self.state.append(append)
+        else:
+            self.state.leader_has_no_more()
         self.state.advance_high_watermark(min(response.high_watermark, end_offset))
 
     # --- snapshots --------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import TypeAlias, assert_never
 
 from sskafka.model.buffers import Buffer
+from sskafka.model.errors import ErrorCode
 from sskafka.model.values import value
 from sskafka.raft.election_state import ElectionState
 from sskafka.raft.elections import Elections, candidate_deadline_ms
@@ -105,9 +106,13 @@ class RaftNode:
         now_ms: int,
         random_below: RandomBelow,
         timing: Timing | None = None,
+        synced_offset: int | None = None,
     ) -> None:
-        """`log` must be flushed. If it does not contain the end of its latest snapshot, restart it there first."""
-        self.state = NodeState(node_id, voters, timing or Timing(), random_below, log, stored, now_ms)
+        """`log` must be flushed. If it does not contain the end of its latest snapshot, restart it there first.
+
+        `synced_offset` is the end offset that the log once had on disk, if that is known. If the log ends earlier, this
+        node fetches the rest from the other voters before it takes part in elections again."""
+        self.state = NodeState(node_id, voters, timing or Timing(), random_below, log, stored, now_ms, synced_offset)
         self.elections = Elections(self.state)
         self.following = Following(self.state)
         self.leading = Leading(self.state)
@@ -195,9 +200,16 @@ class RaftNode:
     def flushed(self, point: FlushPoint, now_ms: int) -> Ready:
         self.state.log_view.refresh()
         self.state.flushed(point)
+        self._maybe_campaign_again(now_ms)
         if isinstance(self.state.role, Leader):
             self.leading.maybe_advance_high_watermark(self.state.role)
         return self._finish(now_ms)
+
+    def _maybe_campaign_again(self, now_ms: int) -> None:
+        """Set the election timeout of a voter that has regained what it lost while it had no leader."""
+        role = self.state.role
+        if isinstance(role, Unattached) and role.election_deadline_ms is None and self.state.campaigns:
+            role.election_deadline_ms = now_ms + self.state.election_timeout()
 
     def resign(self, now_ms: int) -> Ready:
         """Stop leading, e.g. because the state machine above has failed. Other nodes are not changed."""
@@ -251,6 +263,8 @@ class RaftNode:
         """Always learn leader and epoch from a response; handle the rest only if its request is still in flight."""
         is_awaited = self.state.peers.complete(source, request)
         role, epoch = self.state.role, self.state.epoch
+        if isinstance(response, FetchResponse) and response.error is ErrorCode.NONE:
+            self.state.is_led_by(source, response.leader_epoch)
         self.state.learn(response.leader_id, response.leader_epoch, now_ms)
         if is_awaited and self.state.role is role and self.state.epoch == epoch:
             self._dispatch_response(source, request, response, now_ms)
@@ -348,8 +362,8 @@ class RaftNode:
         state = self.state
         match state.role:
             case Unattached():
-                if not state.is_voter:
-                    yield min(state.voters.ids, key=state.peers.failures), 0
+                if not state.is_voter or (state.lost_end is not None and state.pending_flush is None):
+                    yield min(state.voters.others(state.node_id), key=state.peers.failures), 0
             case Follower(leader_id):
                 if state.pending_flush is None:
                     yield leader_id, 0

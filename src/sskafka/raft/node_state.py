@@ -2,11 +2,23 @@
 
 `transition` is the only place where role and epoch change. It checks the table in `roles`, notes what must be persisted
 and drops the requests of the old role. The `become_x` methods define the initial state of each role.
+
+A voter whose disk has lost records that were synced (`lost_end`) may have been counted in the majority that committed
+them. Until it has fetched them again, such a voter
+
+    does not campaign    it looks for the leader with fetches, as an observer does
+    votes as before      only for a candidate that has at least what this voter had, never for one that is merely as
+                         good as the rest of its log
+    claims less          its fetch offset is the end of the rest; the leader counts no more than that
+
+and it is whole again when its log is synced to the offset that it had, when the leader has made it truncate before the
+loss (then the lost records had no place in the log), or when the leader of an epoch that is not older has no more
+records: that leader has all that is committed. ADR 22 has the reasons.
 """
 
 from sskafka.model.errors import ErrorCode
 from sskafka.raft.election_state import ElectionState
-from sskafka.raft.log_view import LogView, RaftLog, SnapshotId
+from sskafka.raft.log_view import LogView, OffsetAndEpoch, RaftLog, SnapshotId
 from sskafka.raft.messages import FetchResponse
 from sskafka.raft.peers import Peers
 from sskafka.raft.progress import Progress
@@ -52,6 +64,7 @@ class NodeState:
         "high_watermark",
         "is_voter",
         "log_view",
+        "lost_end",
         "node_id",
         "peers",
         "pending_flush",
@@ -73,6 +86,7 @@ class NodeState:
         log: RaftLog,
         stored: ElectionState,
         now_ms: int,
+        synced_offset: int | None = None,
     ) -> None:
         self.node_id = node_id
         self.voters = voters
@@ -93,11 +107,20 @@ class NodeState:
         self.high_watermark = snapshot_id.offset if snapshot_id else 0
         self._reported_leadership = LeaderAndEpoch(NO_NODE, 0)
         self.election = stored
+        self.lost_end = self._find_loss(synced_offset)
         self.role: Role = Unattached(None)
         self._restart(stored, now_ms)
         self.verified_epoch = self.epoch
 
     # --- restart ----------------------------------------------------------------------------------
+
+    def _find_loss(self, synced_offset: int | None) -> OffsetAndEpoch | None:
+        """Return the end that the log once had on disk, if it ends earlier now. The epoch of the last record that is
+        lost is not known; it was not later than the stored epoch."""
+        if synced_offset is None or synced_offset <= self.log_view.end.offset:
+            return None
+        assert not self.voters.is_only(self.node_id), "no other node has what a quorum of one has lost"
+        return OffsetAndEpoch(synced_offset, max(self.epoch, self.log_view.end.epoch))
 
     def _restart(self, stored: ElectionState, now_ms: int) -> None:
         election = stored.in_epoch(max(stored.epoch, self.log_view.end.epoch))
@@ -110,7 +133,7 @@ class NodeState:
             self.role = Unattached(self._first_election_deadline(now_ms))
 
     def _first_election_deadline(self, now_ms: int) -> int | None:
-        if not self.is_voter:
+        if not self.campaigns:
             return None
         if self.voters.is_only(self.node_id):
             return now_ms
@@ -129,6 +152,11 @@ class NodeState:
     def leader_hint(self) -> int:
         """The leader to name in responses; a node that has lost contact with its leader names none."""
         return NO_NODE if isinstance(self.role, Prospective) else self.election.leader_id
+
+    @property
+    def vote_end(self) -> OffsetAndEpoch:
+        """The log end that a candidate must have reached to get this node's vote."""
+        return self.log_view.end if self.lost_end is None else self.lost_end
 
     def is_within_reason(self, epoch: int) -> bool:
         return epoch <= self.verified_epoch + EPOCH_LEAD_MAX
@@ -220,7 +248,7 @@ class NodeState:
 
     @property
     def campaigns(self) -> bool:
-        return self.is_voter and not self.shutting_down
+        return self.is_voter and not self.shutting_down and self.lost_end is None
 
     def _election_deadline(self, now_ms: int) -> int | None:
         return now_ms + self.election_timeout() if self.campaigns else None
@@ -239,6 +267,11 @@ class NodeState:
         elif self._is_new_leader(leader_id):
             self.become_follower(leader_id, epoch, now_ms)
         self.verified_epoch = self.epoch
+
+    def is_led_by(self, leader_id: int, epoch: int) -> None:
+        """Note that a leader answers fetches. A late answer from before its election may have said that it does not."""
+        if self.ended == LeaderAndEpoch(leader_id, epoch):
+            self.ended = None
 
     def _is_new_leader(self, leader_id: int) -> bool:
         """Return whether this node has no leader in its epoch and has not tried the reported one yet."""
@@ -266,6 +299,8 @@ class NodeState:
         assert offset >= self.high_watermark, f"truncation to {offset}, below {self.high_watermark}"
         self.ready.truncate_to = offset
         self.generation += 1
+        if self.lost_end is not None:
+            self._regain()
         self.flushed_offset = min(self.flushed_offset, offset)
         self._ask_for_flush(offset)
 
@@ -285,6 +320,17 @@ class NodeState:
         self.flushed_offset = max(self.flushed_offset, point.end_offset)
         if self.pending_flush is not None and self.pending_flush.end_offset <= point.end_offset:
             self.pending_flush = None
+        if self.lost_end is not None and self.flushed_offset >= self.lost_end.offset:
+            self._regain()
+
+    def leader_has_no_more(self) -> None:
+        """Note that the leader has no records after the end of this node's log, all of which is on disk."""
+        if self.lost_end is not None:
+            self._regain()
+
+    def _regain(self) -> None:
+        self.lost_end = None
+        self.ready.regained = True
 
     def advance_high_watermark(self, offset: int) -> bool:
         if offset <= self.high_watermark:

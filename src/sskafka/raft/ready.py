@@ -122,6 +122,9 @@ class Ready:
     truncate_to: int | None = None
     """Truncate the log to this end offset, which is never below the high watermark."""
 
+    regained: bool = False
+    """This node has lost nothing any more: from now on `synced_offset` follows the log, even if it is lower."""
+
     append: LeaderAppend | FollowerAppend | None = None
     """Append to the truncated log. A crash may lose records that no flush has covered, but only from the end."""
 

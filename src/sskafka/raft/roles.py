@@ -29,9 +29,10 @@
     Resigned     Follower     >       the leader of a later epoch is reported
     Resigned     Unattached   >       a later epoch is reported
 
-Observers are always Unattached or Follower. After a restart a node is Follower if it knew another node as leader, else
-Unattached. A node that led an epoch, or was a candidate in it, is neither again in the same epoch after a restart,
-because its log may have lost its end. `TRANSITIONS` is the table above; `NodeState.transition` rejects all others.
+Observers, and voters whose disk has lost a part of the log, are always Unattached or Follower. After a restart a node
+is Follower if it knew another node as leader, else Unattached. A node that led an epoch, or was a candidate in it, is
+neither again in the same epoch after a restart, because its log may have lost its end. `TRANSITIONS` is the table
+above; `NodeState.transition` rejects all others.
 """
 
 from collections.abc import Callable
@@ -49,7 +50,7 @@ from sskafka.raft.ready import ReplyTo
 @structure
 class Unattached:
     election_deadline_ms: int | None
-    """None: the node never campaigns, because it is an observer or shuts down."""
+    """None: the node does not campaign, because it is an observer, shuts down, or has lost a part of its log."""
 
 
 @structure

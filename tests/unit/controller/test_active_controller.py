@@ -16,7 +16,7 @@ from sskafka.metadata.record_codec import decode_record, encode_record
 from sskafka.metadata.records import BeginTransactionRecord, FeatureLevelRecord, MetadataRecord, NoOpRecord, TopicRecord
 from sskafka.model.errors import ErrorCode
 from sskafka.quorum.driver import QuorumDriver
-from sskafka.quorum.metadata_log import MetadataError
+from sskafka.quorum.metadata_opening import MetadataError
 from sskafka.quorum.snapshots import StoredRecord, stored_records
 from sskafka.records.builder import NewRecord, build_batch
 from sskafka.records.control import ControlType, read_control_type

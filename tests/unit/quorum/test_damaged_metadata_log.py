@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from controllers import create, register, running
 
-from sskafka.quorum.metadata_log import MetadataError
+from sskafka.quorum.metadata_opening import MetadataError
 from sskafka.records.batch import iter_headers
 from sskafka.storage.disk import OsDisk
 from sskafka.storage.synced_offset import read_synced_offset

@@ -11,7 +11,7 @@ from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import FeatureLevelRecord, MetadataRecord, PartitionRecord, TopicRecord
 from sskafka.model.ids import uuid_text
 from sskafka.quorum.control_batches import control_batch
-from sskafka.quorum.metadata_log import MetadataError
+from sskafka.quorum.metadata_opening import MetadataError
 from sskafka.quorum.quorum_state import read_quorum_state
 from sskafka.quorum.snapshots import stored_records
 from sskafka.records.builder import NewRecord, build_batch
