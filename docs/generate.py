@@ -15,7 +15,8 @@ from sskafka.wire.apis import API_BY_KEY, Api, Listeners
 
 DOCS = Path(__file__).parent
 SETTING_NAMES = DOCS.parent / "src" / "sskafka" / "model" / "setting_names.py"
-KINDS = {Type.BOOLEAN: "Boolean", Type.DOUBLE: "Float", Type.STRING: "Text", Type.CLASS: "Text", Type.LIST: "List"}
+KINDS = {Type.BOOLEAN: "Boolean", Type.DOUBLE: "Float", Type.STRING: "Text", Type.LIST: "List"}
+KINDS |= {Type.CLASS: "Text", Type.PASSWORD: "Text"}
 BEGIN, END = "<!-- the API table -->", "<!-- end of the API table -->"
 
 

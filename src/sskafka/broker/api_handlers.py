@@ -159,6 +159,7 @@ def _common_handlers(
         "administration": lambda: AdministrationHandlers(controller),
         "topics": lambda: TopicHandlers(controller),
         "absent_features": lambda: on_demand.absent_features,
+        "sasl": lambda: on_demand.sasl,
         "client_quotas": lambda: on_demand.ClientQuotaHandlers(controller),
         "scram_credentials": lambda: on_demand.ScramCredentialHandlers(controller),
         "raft_voters": lambda: on_demand.RaftVoterHandlers(view, first.name),

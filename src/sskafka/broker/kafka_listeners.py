@@ -14,6 +14,7 @@ import logging
 import socket
 from collections.abc import Callable, Iterable, Iterator
 
+from sskafka.broker import on_demand
 from sskafka.broker.sockets import NodeSockets
 from sskafka.model.counters import Sample
 from sskafka.model.listeners import Endpoint
@@ -28,8 +29,8 @@ Bound = dict[Endpoint, socket.socket]
 
 
 class KafkaListeners:
-    def __init__(self, settings: Settings, sockets: NodeSockets, make: Callable[[str], Listener]) -> None:
-        """`make` gives a listener of a name, which is not started yet."""
+    def __init__(self, settings: Settings, sockets: NodeSockets, make: Callable[[Endpoint], Listener]) -> None:
+        """`make` returns a listener that is not started yet; it raises SettingError if that cannot be protected."""
         self._backlog = settings["socket.listen.backlog.size"]
         self._sockets = sockets
         self._make = make
@@ -101,6 +102,12 @@ class KafkaListeners:
             if bound is not None:
                 bound.close()
 
+    def check_certificates(self, wanted: Settings) -> None:
+        """Raise SettingError where listeners could not use the keys and certificates of other settings."""
+        for listener in wanted.listeners:
+            if listener.uses_tls:
+                on_demand.checked_context(wanted, listener)
+
     def advertised(self, settings: Settings) -> list[Endpoint]:
         """What the broker registers with: of those that the metadata added, the ones whose ports could be had."""
         try:
@@ -140,16 +147,16 @@ class KafkaListeners:
         try:
             bound = self._reserved.pop(address) if address in self._reserved else bind(address)
             await self._serve(address, bound)
-        except OSError as error:
+        except (OSError, SettingError) as error:
             _log.error("listener %s is not opened: %s", address.name, error)
         else:
             _log.info("listener %s is open at %s:%d", address.name, address.host or "*", address.port)
 
     async def _serve(self, address: Endpoint, bound: socket.socket) -> None:
-        listener = self._make(address.name)
         try:
+            listener = self._make(address)
             await listener.start(bound, self._backlog)
-        except OSError:
+        except (OSError, SettingError):
             bound.close()
             raise
         self._open[address.name] = (address, listener)

@@ -34,7 +34,7 @@ from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import RESOURCE_BROKER
 from sskafka.model.counters import ConnectionCounters, Sample
-from sskafka.model.listeners import SECURITY_PROTOCOLS
+from sskafka.model.listeners import PLAINTEXT, SECURITY_PROTOCOLS, Endpoint
 from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
 from sskafka.quorum.formatting import format_storage
@@ -61,6 +61,7 @@ from sskafka.wire.messages.broker_registration import Listener as RegisteredList
 
 if TYPE_CHECKING:
     from sskafka.lab.quorum_files import QuorumFiles
+    from sskafka.servers.kafka.security.listener_security import ListenerSecurity
 
 log = logging.getLogger(__name__)
 
@@ -98,6 +99,7 @@ class Broker:
         self._served = ServedApis()
         self._services: BrokerServices | None = None
         self._other_servers: OtherServers | None = None
+        self._security: on_demand.SecureListeners | None = None
 
     @property
     def bootstrap_servers(self) -> str:
@@ -288,7 +290,7 @@ class Broker:
         serve_controller_apis(registry, control, self.settings, self.cluster_id)
         for item in self.settings.controller_listeners:
             counters, quotas = ConnectionCounters(), self._controller_quotas
-            listener = self._listener(context, item.name, registry.by_key, counters, quotas)
+            listener = self._listener(context, item, registry.by_key, counters, quotas)
             await thread.call(listener.start(self._sockets[item.name], self.settings["socket.listen.backlog.size"]))
             self._stack.push_async_callback(_stop_on, thread, listener)
 
@@ -298,6 +300,8 @@ class Broker:
             settings = effective_settings(self.settings, image)
             self._quotas.apply(settings)
             self._controller_quotas.apply(settings)
+            if self._security is not None:
+                self._security.apply(settings)
             self._apply_listeners(settings)
 
     def _apply_listeners(self, settings: Settings) -> None:
@@ -307,13 +311,13 @@ class Broker:
         except SettingError as error:
             log.error("the listeners stay as they are: %s", error)
 
-    def _client_listener(self, context: BrokerContext, name: str) -> Listener:
-        return self._listener(context, name, self._served.by_key, self._connections, self._quotas)
+    def _client_listener(self, context: BrokerContext, address: Endpoint) -> Listener:
+        return self._listener(context, address, self._served.by_key, self._connections, self._quotas)
 
     def _listener(
         self,
         context: BrokerContext,
-        name: str,
+        address: Endpoint,
         apis: dict[int, ServedApi],
         counters: ConnectionCounters,
         quotas: ConnectionQuotas,
@@ -329,7 +333,28 @@ class Broker:
         )
         budget = settings["queued.max.request.bytes"]
         memory = RequestMemory(budget if budget > 0 else REQUEST_MEMORY_DEFAULT_BYTES)
-        return Listener(name, apis, AllowAll(), limits, quotas, memory, counters, context.executor, self._descriptors)
+        return Listener(
+            address.name,
+            apis,
+            AllowAll(),
+            limits,
+            quotas,
+            memory,
+            counters,
+            context.executor,
+            self._descriptors,
+            self._security_of(context, address),
+        )
+
+    def _security_of(self, context: BrokerContext, address: Endpoint) -> "ListenerSecurity | None":
+        """Return how the clients of a listener are authenticated; None for PLAINTEXT."""
+        if address.protocol == PLAINTEXT:
+            return None
+        if self._security is None:
+            settings = effective_settings(self.settings, self._control.image)
+            self._security = on_demand.SecureListeners(settings, lambda: self._control.image)
+            context.run_in_background(self._security.watch())
+        return self._security.make(address)
 
 
 def _observe_quorum(log: MetadataLog, settings: Settings) -> "QuorumFiles | None":

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sskafka.broker.first_topics import FirstTopics as FirstTopics
+    from sskafka.broker.listener_security import SecureListeners as SecureListeners
+    from sskafka.broker.listener_security import checked_context as checked_context
     from sskafka.client.cluster import Cluster as Cluster
     from sskafka.coordination.context import CoordinatorEnvironment as CoordinatorEnvironment
     from sskafka.coordination.group_coordinator import GroupCoordinator as GroupCoordinator
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from sskafka.servers.http.configuration import Configuration as Configuration
     from sskafka.servers.http.supervisor import HttpServerProcess as HttpServerProcess
     from sskafka.servers.kafka.handlers import absent_features as absent_features
+    from sskafka.servers.kafka.handlers import sasl as sasl
     from sskafka.servers.kafka.handlers.client_quotas import ClientQuotaHandlers as ClientQuotaHandlers
     from sskafka.servers.kafka.handlers.config_resources import ConfigResourcesHandler as ConfigResourcesHandler
     from sskafka.servers.kafka.handlers.consumer_groups import ConsumerGroupHandlers as ConsumerGroupHandlers
@@ -52,6 +55,8 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "FirstTopics": "sskafka.broker.first_topics",
+    "SecureListeners": "sskafka.broker.listener_security",
+    "checked_context": "sskafka.broker.listener_security",
     "Cluster": "sskafka.client.cluster",
     "CoordinatorEnvironment": "sskafka.coordination.context",
     "GroupCoordinator": "sskafka.coordination.group_coordinator",
@@ -81,6 +86,7 @@ _MODULES = {
     "FindCoordinatorHandler": "sskafka.servers.kafka.handlers.find_coordinator",
     "GroupOffsetHandlers": "sskafka.servers.kafka.handlers.group_offsets",
     "GroupHandlers": "sskafka.servers.kafka.handlers.groups",
+    "sasl": "sskafka.servers.kafka.handlers.sasl",
     "RaftVoterHandlers": "sskafka.servers.kafka.handlers.raft_voters",
     "ScramCredentialHandlers": "sskafka.servers.kafka.handlers.scram_credentials",
     "TransactionDescriptionHandlers": "sskafka.servers.kafka.handlers.transaction_descriptions",

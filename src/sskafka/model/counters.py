@@ -100,7 +100,7 @@ class RequestCounters:
 class ConnectionCounters:
     """The network side of one broker."""
 
-    __slots__ = ("bytes_received", "bytes_sent", "closed", "opened", "reaped", "refused")
+    __slots__ = ("bytes_received", "bytes_sent", "closed", "failed_authentications", "opened", "reaped", "refused")
 
     def __init__(self) -> None:
         self.opened = 0
@@ -109,6 +109,7 @@ class ConnectionCounters:
         self.reaped = 0
         self.bytes_received = 0
         self.bytes_sent = 0
+        self.failed_authentications = 0
 
     def samples(self) -> Iterator[Sample]:
         prefix = "kafka_server_socket_server_metrics_"
@@ -117,6 +118,7 @@ class ConnectionCounters:
         yield Sample(prefix + "connection_close_total", (), self.closed)
         yield Sample(prefix + "connection_refused_total", (), self.refused)
         yield Sample(prefix + "expired_connections_killed_count", (), self.reaped)
+        yield Sample(prefix + "failed_authentication_total", (), self.failed_authentications)
         yield Sample(prefix + "incoming_byte_total", (), self.bytes_received)
         yield Sample(prefix + "outgoing_byte_total", (), self.bytes_sent)
 

@@ -1,7 +1,8 @@
 """Which settings of a broker may change while it runs, and to what: Apache Kafka's rules, in its order and words.
 
 Names that nobody knows are kept: they may belong to a newer broker. Those that promise protection are refused.
-`listener.name.NAME.SETTING` sets SETTING for one listener.
+`listener.name.NAME.SETTING` sets SETTING for one listener, `listener.name.NAME.MECHANISM.SETTING` for one of its SASL
+mechanisms.
 """
 
 import re
@@ -11,6 +12,7 @@ from typing import Any
 from sskafka.model.cordoned_directories import CORDONED, check_cordoned_directories
 from sskafka.model.group_bounds import check_group_bounds
 from sskafka.model.listener_changes import check_listener_changes
+from sskafka.model.security.listener_settings import check_security
 from sskafka.model.setting import Setting, SettingError, Update
 from sskafka.model.settings_table import BROKER_SETTINGS, missing_protection
 
@@ -39,7 +41,9 @@ THREAD_COUNTS = (
 )
 CLEANER_BUFFER_BYTES_MIN = 1024 * 1024
 
-_LISTENER_SETTING = re.compile(r"listener\.name\.([^.]+)\.(.+)")
+_LISTENER_SETTING = re.compile(
+    r"listener\.name\.([^.]+)\.(?:(?:plain|scram-sha-256|scram-sha-512|oauthbearer|gssapi)\.(?=sasl\.|connections\.))?(.+)"
+)
 
 
 def base_name(name: str) -> str:
@@ -82,6 +86,7 @@ def validate_against_current(configs: Mapping[str, str], current: Any, wanted: A
             _check_thread_count(name, current[name], wanted[name])
     _check_cleaner(configs, current, wanted)
     check_group_bounds(wanted)
+    check_security(wanted)
     if CORDONED in configs:
         check_cordoned_directories(wanted)
     if wanted["max.connections.per.ip"] == 0 and not wanted["max.connections.per.ip.overrides"]:

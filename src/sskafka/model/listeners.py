@@ -29,6 +29,14 @@ class Endpoint(NamedTuple):
     """0: any free one."""
     protocol: str = PLAINTEXT
 
+    @property
+    def uses_tls(self) -> bool:
+        return self.protocol.endswith("SSL")
+
+    @property
+    def uses_sasl(self) -> bool:
+        return self.protocol.startswith("SASL_")
+
 
 class Voter(NamedTuple):
     id: int
@@ -83,16 +91,13 @@ def _parse_listener(key: str, item: str, protocols: Mapping[str, str]) -> Endpoi
     if match is None:
         raise SettingError(key, item, "allowed is NAME://host:port")
     name = match["name"].upper()
-    protocol = _protocol_of(key, item, name, protocols)
+    protocol = protocol_of(name, protocols)
     return Endpoint(name, match["host"].strip("[]"), _port(key, item, match["port"]), protocol)
 
 
-def _protocol_of(key: str, item: str, name: str, protocols: Mapping[str, str]) -> str:
+def protocol_of(name: str, protocols: Mapping[str, str]) -> str:
     """A name without a protocol speaks PLAINTEXT when it names no protocol itself, as CONTROLLER does in Kafka."""
-    protocol = protocols.get(name, name if name in SECURITY_PROTOCOLS else PLAINTEXT)
-    if protocol != PLAINTEXT:
-        raise SettingError(key, item, f"{protocol} listeners are not supported yet; use PLAINTEXT")
-    return protocol
+    return protocols.get(name, name if name in SECURITY_PROTOCOLS else PLAINTEXT)
 
 
 def _port(key: str, item: str, text: str) -> int:

@@ -52,7 +52,9 @@ Integer: TypeAlias = Literal[
     "transaction.state.log.replication.factor", "transaction.state.log.min.isr", "transaction.state.log.segment.bytes",
     "transaction.state.log.load.buffer.size", "transaction.abort.timed.out.transaction.cleanup.interval.ms",
     "transaction.remove.expired.transaction.cleanup.interval.ms", "add.partitions.to.txn.retry.backoff.ms",
-    "add.partitions.to.txn.retry.backoff.max.ms", "replication.quota.window.num",
+    "add.partitions.to.txn.retry.backoff.max.ms", "connections.max.reauth.ms",
+    "connection.failed.authentication.delay.ms", "sasl.server.max.receive.size", "sasl.oauthbearer.clock.skew.seconds",
+    "sasl.oauthbearer.jwks.endpoint.refresh.ms", "replication.quota.window.num",
     "replication.quota.window.size.seconds", "alter.log.dirs.replication.quota.window.num",
     "alter.log.dirs.replication.quota.window.size.seconds", "log.dir.partition.base",
     "socket.request.arrival.timeout.ms"
@@ -60,7 +62,8 @@ Integer: TypeAlias = Literal[
 List: TypeAlias = Literal[
     "process.roles", "listeners", "log.dir", "log.dirs", "cordoned.log.dirs", "log.cleanup.policy",
     "controller.quorum.voters", "controller.quorum.bootstrap.servers", "controller.listener.names",
-    "group.coordinator.rebalance.protocols", "group.consumer.assignors", "http.allowed.hosts"
+    "group.coordinator.rebalance.protocols", "group.consumer.assignors", "sasl.enabled.mechanisms",
+    "ssl.enabled.protocols", "ssl.cipher.suites", "sasl.oauthbearer.expected.audience", "http.allowed.hosts"
 ]
 OptionalInteger: TypeAlias = Literal[
     "log.retention.minutes", "leader.replication.throttled.rate", "follower.replication.throttled.rate",
@@ -71,11 +74,15 @@ OptionalList: TypeAlias = Literal[
     "advertised.listeners"
 ]
 OptionalText: TypeAlias = Literal[
-    "broker.rack", "inter.broker.listener.name", "metadata.log.dir", "replica.selector.class", "cluster.id",
-    "topics.file"
+    "broker.rack", "inter.broker.listener.name", "metadata.log.dir", "replica.selector.class", "sasl.jaas.config",
+    "ssl.keystore.location", "ssl.keystore.password", "ssl.keystore.key", "ssl.keystore.certificate.chain",
+    "ssl.key.password", "ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.certificates",
+    "sasl.oauthbearer.expected.issuer", "sasl.oauthbearer.jwks.endpoint.url", "cluster.id", "topics.file"
 ]
 Text: TypeAlias = Literal[
     "listener.security.protocol.map", "security.inter.broker.protocol", "max.connections.per.ip.overrides",
-    "log.message.timestamp.type", "compression.type", "group.consumer.migration.policy", "http.listener",
-    "adr.listener", "partitioner.hash"
+    "log.message.timestamp.type", "compression.type", "group.consumer.migration.policy", "ssl.keystore.type",
+    "ssl.truststore.type", "ssl.client.auth", "ssl.protocol", "ssl.endpoint.identification.algorithm",
+    "ssl.principal.mapping.rules", "sasl.oauthbearer.sub.claim.name", "http.listener", "adr.listener",
+    "partitioner.hash"
 ]

@@ -15,13 +15,16 @@ from sskafka.model.dynamic_configs import known_setting
 from sskafka.model.group_bounds import check_group_bounds, check_group_protocols
 from sskafka.model.listeners import (
     PLAINTEXT,
+    SECURITY_PROTOCOLS,
     Endpoint,
     Voter,
     parse_address,
     parse_listeners,
     parse_protocol_map,
     parse_voters,
+    protocol_of,
 )
+from sskafka.model.security.listener_settings import check_security
 from sskafka.model.setting import Fallback, Setting, SettingError, Value, nearest, split_list
 from sskafka.model.setting_sources import ConfiguredValue, Layer, static_values
 from sskafka.model.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
@@ -70,6 +73,7 @@ class Settings:
             check_group_bounds(settings)
             check_cordoned_directories(settings)
             check_group_protocols(settings)
+            check_security(settings)
         except SettingError as error:
             raise SettingError(error.key, error.value, error.problem, settings.where(error.key)) from None
         return settings
@@ -168,6 +172,23 @@ class Settings:
         return protocol if protocol in names else names[0]
 
     @property
+    def inter_broker_endpoint(self) -> Endpoint:
+        """The listener between brokers."""
+        name = self.inter_broker_listener
+        return next(listener for listener in self.listeners if listener.name == name)
+
+    @property
+    def quorum_endpoint(self) -> Endpoint:
+        """The kind of listener at which this node reaches voters: name and protocol, without an address.
+
+        Where no listener is for controllers alone, voters are reached at the listener between brokers."""
+        names = self["controller.listener.names"]
+        if not names:
+            return self.inter_broker_endpoint._replace(host="", port=0)
+        protocols = parse_protocol_map(self["listener.security.protocol.map"])
+        return Endpoint(names[0].upper(), "", 0, protocol_of(names[0].upper(), protocols))
+
+    @property
     def voters(self) -> tuple[Voter, ...]:
         return parse_voters(self["controller.quorum.voters"])
 
@@ -188,9 +209,10 @@ class Settings:
         if between is not None and between not in names:
             raise SettingError("inter.broker.listener.name", between, f"no such listener; there are {', '.join(names)}")
         protocol = self["security.inter.broker.protocol"]
-        if protocol != PLAINTEXT:
-            problem = f"{protocol} listeners are not supported yet; use {PLAINTEXT}"
+        if protocol != PLAINTEXT and protocol not in names:
+            problem = f"there is no listener {protocol}; name one of {', '.join(names)} in inter.broker.listener.name"
             raise SettingError("security.inter.broker.protocol", protocol, problem)
+        self._check_protocols_known()
         if between is not None and self.where("security.inter.broker.protocol") != "default":
             problem = "only one of inter.broker.listener.name and security.inter.broker.protocol may be set"
             raise SettingError("security.inter.broker.protocol", protocol, problem)
@@ -201,6 +223,18 @@ class Settings:
             if advertised.name not in known:
                 text = ",".join(self["advertised.listeners"] or ())
                 raise SettingError("advertised.listeners", text, f"{advertised.name} is not among listeners")
+
+    def _check_protocols_known(self) -> None:
+        """Raise SettingError for a listener without a protocol on a node whose other listeners are protected.
+
+        Nodes without any protection may leave the protocol out: it is PLAINTEXT then."""
+        protocol_map = self["listener.security.protocol.map"]
+        known = {*parse_protocol_map(protocol_map), *SECURITY_PROTOCOLS}
+        listeners = self._all_listeners()
+        unknown = [listener.name for listener in listeners if listener.name not in known]
+        if unknown and any(listener.protocol != PLAINTEXT for listener in listeners):
+            problem = f"No security protocol defined for listener {', '.join(unknown)}"
+            raise SettingError("listener.security.protocol.map", protocol_map, problem)
 
     def _check_bootstrap_servers(self) -> None:
         """They tell a broker where the quorum is; who the voters are, a controller has to know itself."""

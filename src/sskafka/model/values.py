@@ -42,7 +42,8 @@ def _made(cls: type[Any], assignment: str) -> Any:
 
     made.__init__ = init
     made.__eq__ = _equal
-    made.__repr__ = _shown
+    if "__repr__" not in cls.__dict__:  # classes with secrets have one of their own
+        made.__repr__ = _shown
     return made
 
 

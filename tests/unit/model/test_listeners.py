@@ -38,10 +38,11 @@ def test_without_advertised_listeners_the_host_name_stands_in_for_every_interfac
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"listeners": "SSL://:9093"}, "listeners='SSL://:9093' (from server.properties): SSL listeners are not supp"),
+        ({"listeners": "PLAINTEXT://:1,SASL_SSL://:9093"}, "(from default): listener SASL_SSL: supported are PLAIN"),
+        ({"listeners": "SSL://:9093,OPEN://:9094"}, "No security protocol defined for listener OPEN"),
         (
-            {"listeners": "X://:9093", "listener_security_protocol_map": "X:SASL_SSL"},
-            "SASL_SSL listeners are not supported yet",
+            {"listeners": "PLAINTEXT://:1,SSL://:9093", "ssl_principal_mapping_rules": "RULE:x"},
+            "expected DEFAULT or RULE:",
         ),
         ({"listeners": "localhost:9092"}, "allowed is NAME://host:port"),
         ({"listeners": "A://:70000"}, "the port is above 65535"),

@@ -9,18 +9,17 @@ from functools import partial
 from sskafka.model.setting import Setting
 
 NO_TLS = (
-    "TLS is not supported; remove the setting, use PLAINTEXT listeners, and encrypt with a proxy or a "
-    "private network where that is needed"
+    "this TLS setting is not supported: it selects parts of Java, and TLS is done by OpenSSL here; remove the setting"
 )
 NO_SASL = (
-    "SASL authentication is not supported; remove the setting, use PLAINTEXT listeners, and restrict "
-    "access to them by network rules"
+    "this SASL setting is not supported; remove the setting (the mechanisms PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and "
+    "OAUTHBEARER are supported, Kerberos is not)"
 )
 NO_AUTHORIZER = (
     "ACLs and authorizers are not supported, every client may do everything; remove the setting and "
     "restrict access to the listeners by network rules"
 )
-NO_DELEGATION_TOKENS = "delegation tokens need SASL, which is not supported; remove the setting"
+NO_DELEGATION_TOKENS = "delegation tokens are not supported; remove the setting"
 NO_QUOTAS = "client quotas are not enforced; remove the setting"
 
 tls = partial(Setting, refused_because=NO_TLS)

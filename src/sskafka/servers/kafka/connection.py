@@ -17,6 +17,7 @@ Rules
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Mapping
 from struct import error as StructError  # noqa: N812
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, cast
@@ -53,12 +54,14 @@ _parse_start = REQUEST_START.unpack_from
 class Connection(Outgoing):
     __slots__ = (
         "_api",
+        "_apis",
         "_awaiting_memory",
         "_backlog",
         "_holds",
         "_is_in_queue",
         "_large",
         "_reading_paused",
+        "_request_bytes_max",
         "_slots",
         "_tail",
         "authorizer",
@@ -72,6 +75,8 @@ class Connection(Outgoing):
         self._is_in_queue = False
         self._large: LargeRequest | None = None
         self._api: ServedApi | None = None
+        self._apis: Mapping[int, ServedApi] = listener.apis
+        self._request_bytes_max = listener.request_bytes_max
         self._slots: deque[ResponseSlot | Response] = deque()  # parked requests, and the responses after them
         self._reading_paused = False
         self._awaiting_memory = False
@@ -169,7 +174,7 @@ class Connection(Outgoing):
             (size,) = _parse_size(view, position)
             frame_start = position + 4
             frame_end = frame_start + size
-            if not 8 <= size <= self._listener.request_bytes_max:
+            if not 8 <= size <= self._request_bytes_max:
                 self._refuse_size(size)
                 return
             if frame_end > end:
@@ -245,7 +250,7 @@ class Connection(Outgoing):
     def _dispatch(self, frame: memoryview, received_ns: int) -> int:
         """Handle one request; return the time when that was done."""
         key, version, correlation_id, client_id_length = _parse_start(frame, 0)
-        api = self._listener.apis.get(key)
+        api = self._apis.get(key)
         if api is None or not api.min_version <= version <= api.max_version:
             self._answer_unsupported(key, version, correlation_id, frame, received_ns)
             return perf_counter_ns()
@@ -367,7 +372,7 @@ class Connection(Outgoing):
         return not is_held_up and len(self._slots) < self._listener.parked_max
 
     def _refuse_size(self, size: int) -> None:
-        limit = self._listener.request_bytes_max
+        limit = self._request_bytes_max
         self.refuse(f"a request of {size} bytes is outside 8..{limit} (socket.request.max.bytes)")
 
     def abort_after(self, error: Exception, api: ServedApi | None) -> None:

@@ -5,6 +5,7 @@ import logging
 import socket
 from collections.abc import Callable
 from concurrent.futures import Executor
+from typing import TYPE_CHECKING
 
 from sskafka.model.buffers import Buffer
 from sskafka.model.counters import AcceptorCounters, ConnectionCounters
@@ -12,6 +13,7 @@ from sskafka.model.values import value
 from sskafka.runtime.descriptors import ConnectionDescriptors
 from sskafka.servers.acceptor import Acceptor
 from sskafka.servers.kafka.authorization import Authorizer
+from sskafka.servers.kafka.closing_log import ClosingLog
 from sskafka.servers.kafka.connection import Connection
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
 from sskafka.servers.kafka.fair_turns import FairTurns
@@ -20,12 +22,19 @@ from sskafka.servers.kafka.request_memory import RequestMemory
 from sskafka.storage.errors import StorageError
 from sskafka.storage.file_slice import FileSlice
 
+if TYPE_CHECKING:
+    from sskafka.servers.kafka.security.listener_security import ListenerSecurity
+
 log = logging.getLogger(__name__)
 
 RECEIVE_BUFFER_BYTES = 256 * 1024
 REAP_INTERVAL_S = 1.0
 SILENT_TICKS_MAX = 10
 """Seconds within which a connection must send its first request while others wait to be accepted."""
+
+
+AUTHENTICATION_TICKS_MAX = 30
+"""Seconds within which TLS handshake and SASL exchange must be done."""
 
 
 @value
@@ -54,7 +63,9 @@ class Listener:
         counters: ConnectionCounters,
         executor: Executor,
         descriptors: ConnectionDescriptors,
+        security: "ListenerSecurity | None" = None,
     ) -> None:
+        """`security`: how clients prove who they are; None on PLAINTEXT listeners."""
         self.name = name
         self.apis = apis
         self.authorizer = authorizer
@@ -63,12 +74,16 @@ class Listener:
         self.request_bytes_max = limits.request_bytes_max
         self.parked_max = limits.parked_max
         self.receive_view = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
+        self.encrypted_view = memoryview(bytearray(RECEIVE_BUFFER_BYTES if security is not None else 0))
         self.turns = FairTurns()
         self.tick = 0
         self._limits = limits
         self._quotas = quotas
         self._executor = executor
         self._descriptors = descriptors
+        self.security = security
+        self._closing_log = ClosingLog()
+        self._unauthenticated: dict[Connection, int] = {}
         self.acceptor_counters = AcceptorCounters(name)
         self._connections: set[Connection] = set()
         self._address_of: dict[Connection, str] = {}
@@ -88,10 +103,13 @@ class Listener:
             if size > 0:  # accepted sockets inherit the option
                 bound.setsockopt(socket.SOL_SOCKET, option, size)
         self._acceptor = Acceptor(
-            f"listener {self.name}", bound, lambda: Connection(self), self._descriptors, self.acceptor_counters
+            f"listener {self.name}", bound, self._new_protocol, self._descriptors, self.acceptor_counters
         )
         self._acceptor.start(backlog)
         self._reaper = self._loop.call_later(REAP_INTERVAL_S, self._reap_idle)
+
+    def _new_protocol(self) -> asyncio.BaseProtocol:
+        return Connection(self) if self.security is None else self.security.new_protocol(self)
 
     async def stop(self) -> None:
         if self._reaper is not None:
@@ -110,7 +128,7 @@ class Listener:
     def admit(self, connection: Connection, address: str) -> bool:
         refusal = self._quotas.refusal(self.name, address)
         if refusal is not None:
-            log.warning("refused %s: %s", connection.peer, refusal)
+            self.log_closing(connection.peer, refusal)
             self.counters.refused += 1
             return False
         assert self._loop is not None
@@ -125,12 +143,23 @@ class Listener:
 
     def forget(self, connection: Connection) -> None:
         self._descriptors.gave_one_back()
+        self._unauthenticated.pop(connection, None)
         address = self._address_of.pop(connection, None)
         if address is None:
             return
         self._connections.discard(connection)
         self.counters.closed += 1
         self._quotas.forget(self.name, address)
+
+    def await_authentication(self, connection: Connection) -> None:
+        """Close the connection unless its client authenticates in time."""
+        self._unauthenticated.setdefault(connection, self.tick)
+
+    def authenticated(self, connection: Connection) -> None:
+        self._unauthenticated.pop(connection, None)
+
+    def log_closing(self, peer: str, reason: str) -> None:
+        self._closing_log.log(self.name, peer, reason, self.tick)
 
     def flush_soon(self, connection: Connection) -> None:
         """Send the responses that became ready in one turn of the event loop together."""
@@ -170,6 +199,7 @@ class Listener:
             self.counters.reaped += 1
             connection.close()
         self._close_stalled(max(1, self._limits.arrival_ms_max // 1000))
+        self._close_unauthenticated()
         if self.acceptor_counters.is_paused:
             self._close_silent()
         self._reaper = self._loop.call_later(REAP_INTERVAL_S, self._reap_idle)
@@ -180,6 +210,12 @@ class Listener:
         for connection in [c for c in self._connections if c.last_active_tick < oldest and c.has_part_of_a_request]:
             connection.drop(f"nothing of the rest of a request arrived for {ticks_max} s")
         self.memory.close_stalled(self.tick, ticks_max)
+
+    def _close_unauthenticated(self) -> None:
+        oldest = self.tick - AUTHENTICATION_TICKS_MAX
+        for connection in [c for c, since in self._unauthenticated.items() if since < oldest]:
+            self._unauthenticated.pop(connection, None)
+            connection.drop(f"the client did not authenticate within {AUTHENTICATION_TICKS_MAX} s")
 
     def _close_silent(self) -> None:
         """Close connections that have never sent a request, to make room for others."""

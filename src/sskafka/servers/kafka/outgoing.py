@@ -110,7 +110,7 @@ class Outgoing(asyncio.BufferedProtocol):
 
     def refuse(self, reason: str) -> None:
         """Close the connection once the responses to the requests before the bad one have been sent."""
-        log.info("closing the connection from %s: %s", self.peer, reason)
+        self._listener.log_closing(self.peer, reason)
         self._listener.counters.refused += 1
         self.flush()
         self.closed = True
@@ -119,7 +119,7 @@ class Outgoing(asyncio.BufferedProtocol):
 
     def drop(self, reason: str) -> None:
         """Close the connection at once because of an error of the client."""
-        log.info("closing the connection from %s: %s", self.peer, reason)
+        self._listener.log_closing(self.peer, reason)
         self._listener.counters.refused += 1
         self.close()
 

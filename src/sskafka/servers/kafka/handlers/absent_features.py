@@ -1,7 +1,7 @@
 """APIs of features that SSKafka does not have. They respond as Apache Kafka does while the feature is disabled.
 
     no authorizer       ACLs are refused with SECURITY_DISABLED
-    no SASL             the handshake is refused with ILLEGAL_SASL_STATE; delegation tokens need an authenticated client
+    no secret key       delegation tokens are refused with DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
     share.version 0     share groups are refused with UNSUPPORTED_VERSION; no broker coordinates their state
     streams.version 0   streams groups are refused with UNSUPPORTED_VERSION
     no metrics plugin   clients are not asked for telemetry
@@ -52,12 +52,6 @@ def _refusal(key: ApiKey, code: ErrorCode, **fields: object) -> MessageHandler[A
 
 _NOT_ALLOWED = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 
-sasl_handshake = _refusal(ApiKey.SASL_HANDSHAKE, ErrorCode.ILLEGAL_SASL_STATE)
-sasl_authenticate = _refusal(
-    ApiKey.SASL_AUTHENTICATE,
-    ErrorCode.ILLEGAL_SASL_STATE,
-    error_message="SaslAuthenticate request received after successful authentication",
-)
 renew_delegation_token = _refusal(ApiKey.RENEW_DELEGATION_TOKEN, _NOT_ALLOWED, expiry_timestamp_ms=NO_TIMESTAMP)
 expire_delegation_token = _refusal(ApiKey.EXPIRE_DELEGATION_TOKEN, _NOT_ALLOWED, expiry_timestamp_ms=NO_TIMESTAMP)
 describe_delegation_token = _refusal(ApiKey.DESCRIBE_DELEGATION_TOKEN, _NOT_ALLOWED)

@@ -60,6 +60,10 @@ Refusals = dict[int, KafkaError | None]
 class ListenerPorts(Protocol):
     """Reserves the ports of new listeners while the controller decides about them."""
 
+    def check_certificates(self, wanted: Settings) -> None:
+        """Raise SettingError where listeners could not use the keys and certificates of other settings."""
+        ...
+
     def reserve(self, listeners: Iterable[Endpoint]) -> list[Endpoint]:
         """Bind the ports of new listeners. Raise OSError if one cannot be bound."""
         ...
@@ -269,6 +273,8 @@ class ConfigHandlers:
             validate_dynamic_configs(changed, all_brokers=not name)
             current, becoming = self._effective(), self._settings.with_dynamic(for_one, for_all)
             validate_against_current(changed, current, becoming)
+            if self._listeners is not None and any(".ssl." in key for key in changed):
+                self._listeners.check_certificates(becoming)
         except SettingError as error:
             raise KafkaError(ErrorCode.INVALID_REQUEST, error.kafka_text) from error
         if becoming["listeners"] != current["listeners"]:

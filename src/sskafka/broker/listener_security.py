@@ -1,0 +1,146 @@
+"""The security of the Kafka listeners of a node, constructed from its settings, and its changes at run time.
+
+    make           a listener is opened: its certificates are read, its mechanisms constructed
+    check          somebody wants other settings: certificates that cannot be used are refused
+    apply          the metadata has other settings: open listeners use them for new connections
+    watch          files with certificates are looked at every few seconds, and read again when they have changed
+
+Files are read in threads, but for the start. Passwords and users of PLAIN are read from the settings for each login.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from sskafka.metadata.image import ClusterImage
+from sskafka.model.listeners import Endpoint
+from sskafka.model.security.certificate_names import parse_mapping_rules
+from sskafka.model.security.listener_settings import (
+    client_auth,
+    enabled_mechanisms,
+    login_module,
+    mechanism_setting,
+)
+from sskafka.model.security.sasl_messages import OAUTHBEARER, PLAIN
+from sskafka.model.security.scram import SCRAM_MECHANISMS, ScramCredential, ScramMechanism
+from sskafka.model.setting import SettingError
+from sskafka.model.settings import Settings
+from sskafka.runtime.tls.contexts import ReloadingContext, TlsOptions, server_context
+from sskafka.runtime.tls.settings import tls_options
+from sskafka.runtime.tls.stores import TlsConfigError
+from sskafka.servers.kafka.security.listener_security import ListenerSecurity, SaslSecurity, TlsSecurity
+from sskafka.servers.kafka.security.mechanisms import PlainMechanism, SaslMechanism, ScramServerMechanism
+from sskafka.servers.kafka.security.oauth_bearer import MissingPackageError, OAuthBearerMechanism, OAuthKeys
+
+_log = logging.getLogger(__name__)
+
+WATCH_INTERVAL_S = 2.0
+
+
+class SecureListeners:
+    def __init__(self, settings: Settings, image: Callable[[], ClusterImage]) -> None:
+        """`settings` are those in effect now; `image` has the SCRAM credentials."""
+        self._settings = settings
+        self._image = image
+        self._contexts: dict[Endpoint, ReloadingContext] = {}
+        self._keys: list[OAuthKeys] = []
+
+    def make(self, listener: Endpoint) -> ListenerSecurity:
+        """Raise SettingError where the listener cannot be protected as configured."""
+        return ListenerSecurity(
+            self._tls(listener) if listener.uses_tls else None, self._sasl(listener) if listener.uses_sasl else None
+        )
+
+    async def watch(self) -> None:
+        while True:
+            await asyncio.sleep(WATCH_INTERVAL_S)
+            for source in list(self._contexts.values()):
+                if source.is_stale:
+                    await asyncio.to_thread(source.reload)
+            for keys in self._keys:
+                await asyncio.to_thread(keys.maybe_refresh)
+
+    def apply(self, settings: Settings) -> None:
+        """Use other settings for new connections. What cannot be used is an error in the log."""
+        self._settings = settings
+        for listener, source in self._contexts.items():
+            options = tls_options(settings, listener.name, client_auth(settings, listener))
+            if options != source.options or source.is_stale:
+                asyncio.get_running_loop().run_in_executor(None, _change, listener.name, source, options)
+
+    def _tls(self, listener: Endpoint) -> TlsSecurity:
+        settings = self._settings
+        source = checked_context(settings, listener)
+        self._contexts[listener] = source
+        return TlsSecurity(
+            source, parse_mapping_rules(settings.for_listener(listener.name, "ssl.principal.mapping.rules"))
+        )
+
+    def _sasl(self, listener: Endpoint) -> SaslSecurity:
+        settings = self._settings
+        names = enabled_mechanisms(settings, listener.name)
+        return SaslSecurity(
+            {name: self._mechanism(listener.name, name) for name in names},
+            settings["connection.failed.authentication.delay.ms"],
+            settings["sasl.server.max.receive.size"],
+        )
+
+    def _mechanism(self, listener: str, name: str) -> SaslMechanism:
+        max_reauth_ms = int(mechanism_setting(self._settings, listener, name, "connections.max.reauth.ms"))
+        if name == PLAIN:
+            return PlainMechanism(partial(self._plain_users, listener), max_reauth_ms)
+        if name == OAUTHBEARER:
+            return self._oauth_bearer(listener, max_reauth_ms)
+        mechanism = SCRAM_MECHANISMS[name]
+        return ScramServerMechanism(mechanism, partial(self._scram_credential, mechanism), max_reauth_ms)
+
+    def _oauth_bearer(self, listener: str, max_reauth_ms: int) -> SaslMechanism:
+        of = partial(mechanism_setting, self._settings, listener, OAUTHBEARER)
+        url = str(of("sasl.oauthbearer.jwks.endpoint.url"))
+        try:
+            keys = OAuthKeys(url, int(of("sasl.oauthbearer.jwks.endpoint.refresh.ms")))
+        except MissingPackageError as error:
+            raise SettingError("sasl.enabled.mechanisms", OAUTHBEARER, str(error)) from None
+        keys.refresh()
+        self._keys.append(keys)
+        return OAuthBearerMechanism(
+            keys,
+            issuer=str(of("sasl.oauthbearer.expected.issuer")),
+            audiences=of("sasl.oauthbearer.expected.audience"),
+            clock_skew_s=int(of("sasl.oauthbearer.clock.skew.seconds")),
+            subject_claim=str(of("sasl.oauthbearer.sub.claim.name")),
+            max_reauth_ms=max_reauth_ms,
+        )
+
+    def _plain_users(self, listener: str) -> Mapping[str, str]:
+        module = login_module(self._settings, listener, PLAIN)
+        return module.users if module is not None else {}
+
+    def _scram_credential(self, mechanism: ScramMechanism, user: str, is_token: bool) -> ScramCredential | None:
+        if is_token:
+            return None
+        record = self._image().scram_credentials.get((user, mechanism.code))
+        if record is None:
+            return None
+        return ScramCredential(
+            bytes(record.salt), bytes(record.stored_key), bytes(record.server_key), record.iterations
+        )
+
+
+def checked_context(settings: Settings, listener: Endpoint) -> ReloadingContext:
+    """Raise SettingError where the listener's keys and certificates cannot be used."""
+    try:
+        options = tls_options(settings, listener.name, client_auth(settings, listener))
+        return ReloadingContext(options, server_context)
+    except TlsConfigError as error:
+        raise SettingError(f"listener {listener.name}", None, str(error)) from None
+
+
+def _change(name: str, source: ReloadingContext, options: TlsOptions) -> None:
+    try:
+        source.change_to(options)
+    except TlsConfigError as error:
+        _log.error("listener %s keeps its certificates: %s", name, error)
+    else:
+        _log.info("listener %s uses other certificates", name)

@@ -1,0 +1,29 @@
+"""TLS options from the settings of a node, for one of its listeners and for its links to other nodes."""
+
+from sskafka.model.settings import Settings
+from sskafka.runtime.tls.contexts import TlsOptions
+
+
+def tls_options(settings: Settings, listener: str, client_auth: str = "none") -> TlsOptions:
+    """Return the `ssl.` settings of a listener. Nodes use the same key and trust store as clients of each other."""
+
+    def text(name: str) -> str | None:
+        value = settings.for_listener(listener, name)
+        return str(value) if value else None
+
+    newest = text("ssl.protocol")
+    enabled: tuple[str, ...] = settings.for_listener(listener, "ssl.enabled.protocols")
+    return TlsOptions(
+        keystore_location=text("ssl.keystore.location"),
+        keystore_password=text("ssl.keystore.password"),
+        keystore_key=text("ssl.keystore.key"),
+        keystore_certificate_chain=text("ssl.keystore.certificate.chain"),
+        key_password=text("ssl.key.password"),
+        truststore_location=text("ssl.truststore.location"),
+        truststore_password=text("ssl.truststore.password"),
+        truststore_certificates=text("ssl.truststore.certificates"),
+        client_auth=client_auth,
+        enabled_protocols=tuple(name for name in enabled if newest != "TLSv1.2" or name == newest),
+        cipher_suites=settings.for_listener(listener, "ssl.cipher.suites"),
+        checks_host_name=bool(text("ssl.endpoint.identification.algorithm")),
+    )

@@ -1,0 +1,52 @@
+"""How the connections of one listener prove who they are, by its security protocol.
+
+    PLAINTEXT         Connection                                      User:ANONYMOUS
+    SSL               TlsTransport -> Connection                      the certificate of the client, or ANONYMOUS
+    SASL_PLAINTEXT    SaslConnection                                  the SASL exchange
+    SASL_SSL          TlsTransport -> SaslConnection                  the SASL exchange
+
+A listener without TLS and SASL has none of this: its connections are the same as before.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from sskafka.model.security.certificate_names import MappingRule
+from sskafka.model.values import value
+from sskafka.runtime.tls.contexts import ReloadingContext
+from sskafka.servers.kafka.connection import Connection
+from sskafka.servers.kafka.security.mechanisms import SaslMechanism
+from sskafka.servers.kafka.security.sasl_connection import SaslConnection
+from sskafka.servers.kafka.security.tls_transport import TlsTransport
+
+if TYPE_CHECKING:
+    from sskafka.servers.kafka.listener import Listener
+
+
+@value
+class TlsSecurity:
+    source: ReloadingContext
+    mapping_rules: Sequence[MappingRule]
+
+
+@value
+class SaslSecurity:
+    mechanisms: Mapping[str, SaslMechanism]
+    """By name; these are the enabled ones."""
+    failed_authentication_delay_ms: int = 100
+    receive_bytes_max: int = 524_288
+    """Limit of a request before authentication."""
+
+
+class ListenerSecurity:
+    def __init__(self, tls: TlsSecurity | None, sasl: SaslSecurity | None) -> None:
+        self.tls = tls
+        self.sasl = sasl
+
+    def new_protocol(self, listener: "Listener") -> asyncio.BaseProtocol:
+        connection = Connection(listener) if self.sasl is None else SaslConnection(listener, self.sasl)
+        if self.tls is None:
+            return connection
+        is_named = self.sasl is None
+        return TlsTransport(listener, connection, self.tls.source.context, self.tls.mapping_rules if is_named else None)
