@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from sskafka.pipelines import local_files
 from sskafka.pipelines.java import Java, find_java
 from sskafka.pipelines.master import check_master
 from sskafka.pipelines.spark_log import prepare_log
@@ -181,17 +182,22 @@ def launch_java_early(settings: SessionSettings) -> None:
 
 def _launch_java(settings: SessionSettings) -> None:
     with suppress(Exception):
-        java = find_java()
-        _early_java.append(java)
-        prepare_environment(java, settings)
-        from pyspark import SparkConf, SparkContext  # noqa: PLC0415  half a second
+        check_conf(settings.all_conf())
+        check_master(settings.chosen_master)
+        if not _early_java:
+            _early_java.append(find_java())
+        prepare_environment(_early_java[-1], settings)
+        _ensure_java(settings)
 
-        conf = SparkConf()
-        for key, value in {"spark.master": settings.chosen_master, **settings.all_conf()}.items():
-            conf.set(key, value)
-        SparkContext._ensure_initialized(
-            conf=conf
-        )  # a session that is created in the meantime waits for the lock of this call
+
+def _ensure_java(settings: SessionSettings) -> None:
+    """Start Java with the settings of the session if it is not running; waits for another thread that starts it."""
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415  half a second
+
+    conf = SparkConf()
+    for key, value in {"spark.master": settings.chosen_master, **settings.all_conf()}.items():
+        conf.set(key, value)
+    SparkContext._ensure_initialized(conf=conf)
 
 
 def stop_session() -> None:
@@ -276,10 +282,20 @@ def _build(settings: SessionSettings) -> "SparkSession":
     elif not settings.is_submitted:
         builder = builder.master(settings.chosen_master)
     submitted = _submitted_conf() if settings.is_submitted else {}
-    for key, value in settings.all_conf().items():
+    for key, value in {**_local_files_conf(settings), **settings.all_conf()}.items():
         if key in settings.conf or key not in submitted:
             builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def _local_files_conf(settings: SessionSettings) -> dict[str, str]:
+    """Return the settings for files on local disks; they can be made only before the session exists."""
+    from pyspark import SparkContext  # noqa: PLC0415  see above
+
+    if not settings.is_local or SparkContext._active_spark_context is not None:
+        return {}
+    _ensure_java(settings)
+    return local_files.install(SparkContext._jvm)
 
 
 def _submitted_conf() -> dict[str, str]:

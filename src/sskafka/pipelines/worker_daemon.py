@@ -6,8 +6,8 @@ Spark's own daemon does not do this: every process that it forks needs 0.4 s of 
 connector. A query has several such processes, and all queries of a pipeline start them at once. Importing Arrow and
 numpy starts threads, but both handle forks.
 
-Spark's daemon runs a full garbage collection in a worker after each task. Each would examine all imported objects, for
-28 ms of CPU time, four times in a micro-batch. The daemon therefore freezes these objects before it forks.
+Spark's daemon runs a full garbage collection in a worker after each task, which would examine all imported objects for
+28 ms of CPU time. The daemon therefore freezes these objects before it forks (see `connector.garbage`).
 """
 
 import gc

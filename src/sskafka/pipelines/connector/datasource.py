@@ -14,6 +14,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from sskafka.pipelines.connector.errors import ConnectorError
+from sskafka.pipelines.connector.garbage import skip_imported_objects
 from sskafka.pipelines.connector.options import includes_headers, sink_options, source_options
 from sskafka.pipelines.connector.spark_schema import spark_schema
 
@@ -64,6 +65,7 @@ class SSKafkaDataSource(DataSource):
             check_columns,
         )
 
+        skip_imported_objects()
         if overwrite:
             raise ConnectorError("a topic cannot be overwritten; use mode append")
         options = sink_options(self.options)
@@ -73,6 +75,7 @@ class SSKafkaDataSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         from sskafka.pipelines.connector.sink import StreamWriter, check_columns  # noqa: PLC0415  see above
 
+        skip_imported_objects()
         options = sink_options(self.options)
         check_columns(schema, options)
         return StreamWriter(options)

@@ -24,6 +24,7 @@ from sskafka.pipelines.connector.commit_protocol import Attempt
 from sskafka.pipelines.connector.committing import Committer, cluster_committer, prefix_of
 from sskafka.pipelines.connector.decision import Owner, Part
 from sskafka.pipelines.connector.errors import ConnectorError, OptionError
+from sskafka.pipelines.connector.garbage import skip_imported_objects
 from sskafka.pipelines.connector.kept_sessions import kept_session
 from sskafka.pipelines.connector.options import Guarantee, SinkOptions
 from sskafka.pipelines.connector.planning import ClusterSession
@@ -98,6 +99,7 @@ def _write(
     two_phase: bool = False,
 ) -> TaskProducer:
     """Write all rows and flush; the transaction, if any, stays open."""
+    skip_imported_objects()
 
     async def work(producer: TaskProducer) -> TaskProducer:
         for batch in batches:

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from sskafka.pipelines.connector.fetching import read_ranges
 from sskafka.pipelines.connector.filters import Narrowing, narrowing_of
+from sskafka.pipelines.connector.garbage import skip_imported_objects
 from sskafka.pipelines.connector.kept_sessions import kept_session
 from sskafka.pipelines.connector.offsets import (
     OffsetRange,
@@ -45,6 +46,7 @@ class RangesPartition(InputPartition):
 
 
 def _read(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    skip_imported_objects()
     if isinstance(partition, RangesPartition):
         with kept_session(options.bootstrap, options.connection) as session:
             yield from read_ranges(options, partition.ranges, session)

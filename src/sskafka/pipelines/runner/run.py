@@ -38,7 +38,14 @@ from sskafka.pipelines.runner.lineage import LineageReporter
 from sskafka.pipelines.runner.progress import QueryProgress, QueryTotals, dead_letters
 from sskafka.pipelines.runner.recovery import recover_topics, topic_sinks
 from sskafka.pipelines.runner.reporting import RunReporter
-from sskafka.pipelines.session import LOCAL_CHECKPOINTS, SessionSettings, Tell, java_exit_code, start_session
+from sskafka.pipelines.session import (
+    LOCAL_CHECKPOINTS,
+    SessionSettings,
+    Tell,
+    java_exit_code,
+    launch_java_early,
+    start_session,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -123,12 +130,13 @@ def _run(
     pipeline: Pipeline, settings: RunSettings, tell: Tell, on_progress: OnProgress, stop: threading.Event
 ) -> RunResult:
     run_id = uuid.uuid4().hex[:12]
-    with ClusterSession(settings.bootstrap, ConnectionConfig(client_id="sskafka-pipeline")) as cluster:
-        tell(f"connected to {settings.bootstrap}")
-        prepare_topics(cluster, pipeline, settings.bootstrap)
-        recover_topics(cluster, pipeline, settings.bootstrap, run_id)
     conf = {**REPORTS_CONF, **checkpoint_conf(pipeline), **pipeline.spark, **settings.conf}
     session = SessionSettings(f"sskafka {pipeline.name}", settings.master, conf, local_checkpoints=False)
+    with ClusterSession(settings.bootstrap, ConnectionConfig(client_id="sskafka-pipeline")) as cluster:
+        tell(f"connected to {settings.bootstrap}")
+        launch_java_early(session)
+        prepare_topics(cluster, pipeline, settings.bootstrap)
+        recover_topics(cluster, pipeline, settings.bootstrap, run_id)
     lineage = LineageReporter(pipeline, settings.bootstrap, run_id, tell)
     with lineage, RunReporter(pipeline, settings.bootstrap, run_id, stop, tell) as reporter:
         with keeping_signal_handlers():
