@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sskafka.model.version import __version__
 
 if TYPE_CHECKING:
-    from sskafka.client.async_consumer import AsyncConsumer
-    from sskafka.client.async_producer import AsyncProducer
+    from sskafka.client.async_clients import AsyncConsumer, AsyncProducer
     from sskafka.client.sync_clients import Consumer, Producer
     from sskafka.embedded import EmbeddedBroker as Broker
 
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["AsyncConsumer", "AsyncProducer", "Broker", "Consumer", "Producer", "__version__"]
 
 _HOMES = {
-    "AsyncConsumer": "sskafka.client.async_consumer:AsyncConsumer",
-    "AsyncProducer": "sskafka.client.async_producer:AsyncProducer",
+    "AsyncConsumer": "sskafka.client.async_clients:AsyncConsumer",
+    "AsyncProducer": "sskafka.client.async_clients:AsyncProducer",
     "Broker": "sskafka.embedded:EmbeddedBroker",
     "Consumer": "sskafka.client.sync_clients:Consumer",
     "Producer": "sskafka.client.sync_clients:Producer",

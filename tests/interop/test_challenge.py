@@ -10,12 +10,11 @@ import pytest
 from benchmarks.apache_kafka import KafkaLibs
 from benchmarks.brokers import free_ports
 
-from sskafka.challenge.leaders import wait_for_leaders
 from sskafka.challenge.log_directory import prepare, produced_batch
 from sskafka.challenge.program import Program, Repository
 from sskafka.challenge.requests import describe_topic_partitions, fetch, produce
 from sskafka.challenge.stage import StageContext
-from sskafka.challenge.tester import ChallengeSettings, ChallengeTester, all_cases, server_properties
+from sskafka.challenge.tester import ChallengeSettings, ChallengeTester, all_cases, server_properties, wait_for_leaders
 from sskafka.challenge.topics import ChallengeTopics
 from sskafka.records.batch import assign_offset
 

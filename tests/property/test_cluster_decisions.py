@@ -17,10 +17,9 @@ from sskafka.metadata.brokers.lifecycle import fence_brokers, register_broker, s
 from sskafka.metadata.brokers.sessions import BrokerSessions
 from sskafka.metadata.controller_result import ControllerResult
 from sskafka.metadata.delta import MetadataDelta
-from sskafka.metadata.elect_leaders import elect_leaders
+from sskafka.metadata.elect_leaders import elect_leaders, plan_leader_rebalance
 from sskafka.metadata.features import new_cluster_levels
 from sskafka.metadata.image import ClusterImage
-from sskafka.metadata.leader_rebalance import plan_leader_rebalance
 from sskafka.metadata.partitions.image import PartitionImage
 from sskafka.metadata.reassignments import alter_partition_reassignments
 from sskafka.metadata.records import FeatureLevelRecord, MetadataRecord

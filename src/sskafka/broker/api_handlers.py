@@ -37,10 +37,9 @@ from sskafka.servers.kafka.handlers.readers import ReaderHandlers
 from sskafka.servers.kafka.handlers.replica_positions import ReplicaPositionsHandler
 from sskafka.servers.kafka.handlers.topic_partitions import TopicPartitionsHandler
 from sskafka.servers.kafka.handlers.topics import TopicHandlers
-from sskafka.servers.kafka.internal_topics import InternalTopics
 from sskafka.servers.kafka.registry import HandlerFactories, Registry, message_handler
 from sskafka.servers.kafka.request import Request
-from sskafka.servers.kafka.topic_creation import TopicCreation
+from sskafka.servers.kafka.topic_creation import InternalTopics, TopicCreation
 from sskafka.wire.apis import API_BY_KEY, ApiKey, Listeners
 from sskafka.wire.messages.describe_cluster import DescribeClusterBroker
 from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse

@@ -6,6 +6,7 @@ With `shared` the program is started once for all stages that do not stop it. No
 """
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -13,16 +14,18 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from sskafka.challenge.connection import ANSWER_SECONDS_MAX, NoAnswerError
-from sskafka.challenge.leaders import wait_for_leaders
+from sskafka.challenge.connection import ANSWER_SECONDS_MAX, Connection, NoAnswerError
+from sskafka.challenge.grammar import Answer, UnreadableAnswerError, read_answer
 from sskafka.challenge.log_directory import NODE_ID, prepare
 from sskafka.challenge.program import Program, ProgramError, Repository
+from sskafka.challenge.requests import FETCH, Request, api_versions, fetch
 from sskafka.challenge.stage import Stage, StageContext, StageFailedError
 from sskafka.challenge.stages import base as stages_base
 from sskafka.challenge.stages import describe as stages_describe
 from sskafka.challenge.stages import fetch as stages_fetch
 from sskafka.challenge.stages import produce as stages_produce
 from sskafka.challenge.topics import ChallengeTopics
+from sskafka.model.errors import ErrorCode
 
 STAGES: tuple[Stage, ...] = (
     *stages_base.STAGES,
@@ -33,6 +36,8 @@ STAGES: tuple[Stage, ...] = (
 _STAGE_BY_SLUG = {stage.slug: stage for stage in STAGES}
 # Former slugs of the produce stages.
 _OLD_SLUGS = {"xz1": "um3", "zf2": "ck2", "gg1": "dp1", "ls8": "ps7", "yd8": "sb8", "ct4": "mf2", "ov0": "ar4"}
+_POLL_SECONDS = 0.1
+_LEADERLESS = frozenset({ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.NOT_LEADER_OR_FOLLOWER})
 
 
 class BadCasesError(ValueError):
@@ -158,3 +163,34 @@ def server_properties(settings: ChallengeSettings) -> str:
         "transaction.state.log.min.isr": 1,
     }
     return "".join(f"{key}={value}\n" for key, value in lines.items())
+
+
+def wait_for_leaders(port: int, topics: ChallengeTopics, seconds_max: float, answer_seconds_max: float) -> None:
+    """Wait until the prepared partitions have leaders: a broker that has just opened its port may not know yet that it
+    leads them.
+
+    Clients retry in this case, and so does the tester before its stages: it waits while Fetch, if the program supports
+    it, reports that a prepared partition has no leader. The stages check all other responses."""
+    deadline = time.monotonic() + seconds_max
+    request = fetch({topic.topic_id: topic.partitions for topic in topics.all})
+    try:
+        with Connection(port, answer_seconds_max) as connection:
+            if not _lists_fetch(_ask(connection, api_versions())):
+                return
+            while _is_leaderless(_ask(connection, request)) and time.monotonic() < deadline:
+                time.sleep(_POLL_SECONDS)
+    except (NoAnswerError, UnreadableAnswerError):
+        return
+
+
+def _ask(connection: Connection, request: Request) -> Answer:
+    connection.send(request.frame(0))
+    return read_answer(request.answer, connection.receive())
+
+
+def _lists_fetch(answer: Answer) -> bool:
+    return any(field.path.endswith("].api_key") and field.value == FETCH for field in answer.fields)
+
+
+def _is_leaderless(answer: Answer) -> bool:
+    return any(field.path.endswith("].error_code") and field.value in _LEADERLESS for field in answer.fields)

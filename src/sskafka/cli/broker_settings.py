@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sskafka.cli.failures import CommandError
-from sskafka.cli.pairs import key_values
+from sskafka.cli.usage import key_values
 from sskafka.model.properties import parse_properties
 from sskafka.model.setting_sources import IMPLIED_BY_LAB_BROKERS, LAB_BROKERS
 from sskafka.model.settings import Settings

@@ -7,8 +7,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from sskafka.cli.pairs import key_values
-from sskafka.cli.usage import UsageError
+from sskafka.cli.usage import UsageError, key_values
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import CONFIG_CLASSES, ConnectionConfig, configured, unknown_properties
 from sskafka.client.errors import ConfigError

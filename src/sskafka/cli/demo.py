@@ -32,7 +32,7 @@ from sskafka.cli.cluster.up import run_cluster
 from sskafka.cli.demo_screen import Screen
 from sskafka.cli.failures import CommandError
 from sskafka.cli.output import talk
-from sskafka.client.async_consumer import AsyncConsumer
+from sskafka.client.async_clients import AsyncConsumer
 from sskafka.client.cluster import Cluster
 from sskafka.client.errors import UnknownTopicError
 from sskafka.client.producer import ProducerEngine

@@ -1,4 +1,4 @@
-"""Options and arguments that several commands share."""
+"""Options that several commands have."""
 
 from pathlib import Path
 from typing import Annotated

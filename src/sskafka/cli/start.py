@@ -20,9 +20,8 @@ from sskafka import __version__
 from sskafka.broker import Broker
 from sskafka.cli.broker_settings import home_of, load_settings
 from sskafka.cli.output import talk
-from sskafka.cli.pairs import key_values
 from sskafka.cli.stop_signals import StopSignals
-from sskafka.cli.usage import UsageError
+from sskafka.cli.usage import UsageError, key_values
 from sskafka.model.settings import Settings
 from sskafka.runtime.descriptors import raise_limit
 from sskafka.runtime.event_loop import new_event_loop

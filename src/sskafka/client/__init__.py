@@ -6,5 +6,5 @@ Replica fetchers, the HTTP server, the command line and applications use it. Lay
     metadata, cluster        cluster metadata, one connection per broker, and the only retry loop
     producer, transactional_producer, consumer                              engines for applications
     admin, configs, groups, transactions, partition_moves, quorum           administration
-    async_producer, async_consumer, sync_clients                            public API with and without an event loop
+    async_clients, sync_clients                                             public API with and without an event loop
 """

@@ -12,7 +12,7 @@ import asyncio
 from contextlib import suppress
 from typing import Self, TypeVar
 
-from sskafka.client.async_client import Text, as_bytes
+from sskafka.client.async_clients import Text, as_bytes
 from sskafka.client.cluster import parse_bootstrap
 from sskafka.client.connection import Address
 from sskafka.client.errors import BrokerUnavailableError, ClientError, ConnectionLostError, ProtocolError

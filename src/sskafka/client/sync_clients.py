@@ -16,9 +16,16 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from sskafka.client.accumulator import Delivery
-from sskafka.client.async_client import DEFAULT_BOOTSTRAP, AsyncClient, Property, Text
-from sskafka.client.async_consumer import POLL_RECORDS, START, AsyncConsumer
-from sskafka.client.async_producer import AsyncProducer
+from sskafka.client.async_clients import (
+    DEFAULT_BOOTSTRAP,
+    POLL_RECORDS,
+    START,
+    AsyncClient,
+    AsyncConsumer,
+    AsyncProducer,
+    Property,
+    Text,
+)
 from sskafka.client.fetched import ConsumedRecord
 from sskafka.client.loop_thread import ThreadedClient
 from sskafka.client.metadata import MetadataSnapshot

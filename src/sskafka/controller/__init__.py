@@ -2,6 +2,6 @@
 
 Start reading at `control_plane`, which puts a node's part in the quorum together, and `node_control`, through which the
 rest of the broker reaches it. A change of the cluster goes through `link` (in `envelopes` when a client asked for it),
-`active_controller` and `decisions`. `duties` is what the controller does by itself, `broker_watch` and `broker_prober`
-notice brokers that die, and `broker_lifecycle` registers this node's broker and sends its heartbeats.
+`active_controller` and `decisions`. `duties` is what the controller does by itself, `broker_watch` notices
+brokers that die, and `broker_lifecycle` registers this node's broker and sends its heartbeats.
 """

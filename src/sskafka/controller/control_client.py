@@ -8,11 +8,14 @@ from typing import Any
 from sskafka.client.connection import Address
 from sskafka.controller.control_plane import ControlPlane
 from sskafka.controller.link import ControllerLink
-from sskafka.controller.own_changes import shows
 from sskafka.metadata.image import ClusterImage
+from sskafka.model.errors import ErrorCode
 from sskafka.quorum.metadata_feed import MetadataFeed
 from sskafka.quorum.raft_messages import WireRequest
 from sskafka.runtime.control_thread import ControlThread
+from sskafka.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
+from sskafka.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from sskafka.wire.messages.delete_topics import DeleteTopicsResponse
 from sskafka.wire.schema import Message
 
 OWN_CHANGE_TIMEOUT_S = 1.0
@@ -71,3 +74,28 @@ class ControlClient:
 
     async def answer(self, request: WireRequest) -> Message:
         return await self._thread.call(self._direct.answer(request))
+
+
+def shows(image: ClusterImage, request: Message, response: Message) -> bool:
+    """Return whether an image shows what the controller has answered to a request.
+
+    The controller answers when a change is committed. The broker that forwarded the request replays the change a moment
+    later. It waits for that before it answers its client, which may ask the same broker about the topic next."""
+    match request, response:
+        case CreateTopicsRequest(validate_only=False), CreateTopicsResponse(topics=topics):
+            created = [topic.topic_id for topic in topics if topic.error_code == ErrorCode.NONE]
+            return all(topic_id in image.topics_by_id for topic_id in created)
+        case _, DeleteTopicsResponse(responses=topics):
+            deleted = [topic.topic_id for topic in topics if topic.error_code == ErrorCode.NONE]
+            return not any(topic_id in image.topics_by_id for topic_id in deleted)
+        case CreatePartitionsRequest(validate_only=False), CreatePartitionsResponse(results=results):
+            grown = {result.name for result in results if result.error_code == ErrorCode.NONE}
+            return all(_has(image, topic.name, topic.count) for topic in request.topics if topic.name in grown)
+        case _:
+            return True
+
+
+def _has(image: ClusterImage, name: str, partitions: int) -> bool:
+    """A topic that is gone by now will not grow any more."""
+    topic = image.topics_by_name.get(name)
+    return topic is None or len(topic.partitions) >= partitions

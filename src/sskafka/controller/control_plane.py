@@ -15,8 +15,7 @@ from typing import Any, Protocol, TypeAlias
 
 from sskafka.client.broker_link import BrokerLink, ConnectionOptions
 from sskafka.controller.active_controller import ActiveController, FirstRecords
-from sskafka.controller.broker_prober import SocketProber
-from sskafka.controller.broker_watch import BrokerProber, BrokerWatch
+from sskafka.controller.broker_watch import BrokerProber, BrokerWatch, SocketProber
 from sskafka.controller.decisions import Decisions
 from sskafka.controller.duties import ControllerDuties
 from sskafka.controller.link import ControllerLink
@@ -28,16 +27,15 @@ from sskafka.metadata.records import AbortTransactionRecord, MetadataRecord
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import ZERO_UUID, Uuid
 from sskafka.model.settings import Settings
-from sskafka.quorum.bootstrap import bootstrap_records
 from sskafka.quorum.committed_metadata import CommittedMetadata
 from sskafka.quorum.control_batches import control_batch
 from sskafka.quorum.describe_quorum import QuorumDescriber
 from sskafka.quorum.driver import QuorumDriver, QuorumNetwork
+from sskafka.quorum.formatting import bootstrap_records
 from sskafka.quorum.metadata_log import MetadataLog
-from sskafka.quorum.peer_network import PeerNetwork
+from sskafka.quorum.peer_network import PeerNetwork, voter_addresses, voter_directories, voter_set
 from sskafka.quorum.raft_messages import WireRequest, request_from_wire, response_to_wire
 from sskafka.quorum.snapshot_writer import SnapshotWriter
-from sskafka.quorum.voter_addresses import voter_addresses, voter_directories, voter_set
 from sskafka.raft.election_state import ElectionState
 from sskafka.raft.log_view import SnapshotId
 from sskafka.raft.messages import Request, Response

@@ -21,16 +21,14 @@ from sskafka.metadata.client_quotas import alter_client_quotas
 from sskafka.metadata.config_changes import alter_configs, incremental_alter_configs
 from sskafka.metadata.controller_registration import register_controller
 from sskafka.metadata.controller_result import ControllerResult, RandomBytes
-from sskafka.metadata.elect_leaders import elect_leaders
+from sskafka.metadata.elect_leaders import elect_leaders, plan_leader_rebalance
 from sskafka.metadata.feature_updates import update_features
 from sskafka.metadata.image import ClusterImage
-from sskafka.metadata.leader_rebalance import plan_leader_rebalance
-from sskafka.metadata.partitions.growth import create_partitions
 from sskafka.metadata.producer_ids import allocate_producer_ids
 from sskafka.metadata.reassignments import alter_partition_reassignments
 from sskafka.metadata.replica_directories import assign_replicas_to_dirs
 from sskafka.metadata.scram_credentials import alter_user_scram_credentials
-from sskafka.metadata.topics import create_topics, delete_topics
+from sskafka.metadata.topics import create_partitions, create_topics, delete_topics
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
 from sskafka.runtime.clock import Clock

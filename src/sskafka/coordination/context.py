@@ -32,10 +32,9 @@ from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from sskafka.coordination.completions import NOBODY, DelayedEffects, effects_of, refusal_of, refuse
-from sskafka.coordination.loading import READ_BYTES, CoordinatorLoader, LoadCounters
+from sskafka.coordination.loading import READ_BYTES, CoordinatorLoader, LoadCounters, UnreadableRecords
 from sskafka.coordination.log import CoordinatorLog, Gathered, batch_of, fits, parts_of, size_of
 from sskafka.coordination.timers import CoordinatorTimers, Due
-from sskafka.coordination.unreadable_records import UnreadableRecords
 from sskafka.model.coordination import Completion, CoordinatorResult, CoordinatorShard, Respond, StateRecord, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import ProducerIdAndEpoch

@@ -9,12 +9,12 @@ A record that cannot be read is skipped (unreadable_records.py). Only a batch he
 batch begins ends the load.
 """
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from sskafka.coordination.log import CoordinatorLog
-from sskafka.coordination.unreadable_records import UnreadableRecords
 from sskafka.model.buffers import Buffer
 from sskafka.model.coordination import CoordinatorShard, StateRecord
 from sskafka.model.counters import Sample
@@ -39,6 +39,37 @@ from sskafka.storage.transactions.marker import read_marker_if_any
 
 TURN_MS = 3
 READ_BYTES = 1024 * 1024
+_log = logging.getLogger(__name__)
+
+
+class UnreadableRecords:
+    """The records of one load of one partition that cannot be read or replayed. They are skipped and counted.
+
+    A damaged batch, or a record that another program wrote, loses only its own state. If the partition were not loaded,
+    all its groups or transactions would be unavailable. The first such record of a load is logged, then their number.
+    """
+
+    __slots__ = ("_partition", "count")
+
+    def __init__(self, partition: int) -> None:
+        self._partition = partition
+        self.count = 0
+
+    def skip(self, offset: int, records: int, reason: BaseException) -> None:
+        """Count `records` records from `offset` on that are skipped."""
+        if self.count == 0:
+            _log.error(
+                "offset %d in partition %d of an internal topic cannot be read and is skipped: %s: %s",
+                offset,
+                self._partition,
+                type(reason).__name__,
+                reason,
+            )
+        self.count += records
+
+    def loaded(self) -> None:
+        if self.count > 1:
+            _log.error("%d records in partition %d of an internal topic were skipped", self.count, self._partition)
 
 
 class CoordinatorLoader:

@@ -5,7 +5,6 @@ load.py           one measured producer or consumer
 worker.py         the process that runs it
 workers.py        several processes, started together, and their sum
 results.py        the rows of a run, in a file and in a topic
-local_cluster.py  a cluster for the duration of a measurement
-grid.py           partitions x brokers x replication
+grid.py           partitions x brokers x replication, each on a cluster of its own
 chart.py          the chart of a grid
 """

@@ -4,25 +4,30 @@ In each cell the producers run first, then the consumers, for the same time. A r
 brokers is skipped.
 """
 
+import asyncio
 import os
 import platform
+import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from sskafka.client.admin import Admin, NewTopic
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ProducerConfig, configured
 from sskafka.evaluation.load import LoadSpec, Window
-from sskafka.evaluation.local_cluster import local_cluster
 from sskafka.evaluation.results import Cell, Row, Run
 from sskafka.evaluation.workers import Totals, run_workers
 from sskafka.model.errors import KafkaError
 from sskafka.model.version import __version__
 
 PHASES = ("produce", "consume")
+READY_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 30.0
 
 
 class GridPlan(NamedTuple):
@@ -126,3 +131,54 @@ def _specs(plan: GridPlan, phase: str, bootstrap: str, topic: str, cell: Cell) -
 def shares_of(partitions: int, consumers: int, number: int) -> tuple[int, ...]:
     """Return the partitions of one consumer, assigned round-robin; surplus consumers share partitions."""
     return tuple(range(number, partitions, consumers)) or (number % partitions,)
+
+
+class ClusterStartError(Exception):
+    """The cluster did not start; the message says where its logs are."""
+
+
+@asynccontextmanager
+async def local_cluster(directory: Path, brokers: int) -> AsyncIterator[str]:
+    """Start a cluster for one measurement, in its own directory on free ports, and yield its bootstrap servers."""
+    with _log_file(directory) as talk:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "sskafka", "cluster", "up", "-n", str(brokers), "--dir", str(directory)),
+            *("--kafka-port", "0", "--no-http", "--no-adr"),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=talk,
+            process_group=0,
+        )
+    try:
+        yield await _bootstrap(process, directory)
+    finally:
+        await _stop(process)
+
+
+def _log_file(directory: Path) -> BinaryIO:
+    directory.mkdir(parents=True, exist_ok=True)
+    return (directory / "up.log").open("ab")
+
+
+async def _bootstrap(process: asyncio.subprocess.Process, directory: Path) -> str:
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(READY_TIMEOUT_S):
+            line = (await process.stdout.readline()).decode()
+    except TimeoutError:
+        line = ""
+    words = dict(word.split("=", 1) for word in line.split()[1:])
+    if "bootstrap" not in words:
+        raise ClusterStartError(f"the cluster in {directory} did not start; see broker-*/broker.log there")
+    return words["bootstrap"]
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    """Stop the cluster command, which stops its brokers, and kills those that do not stop."""
+    if process.returncode is None:
+        process.send_signal(signal.SIGTERM)
+        try:
+            await asyncio.wait_for(process.wait(), STOP_TIMEOUT_S)
+        except TimeoutError:
+            process.send_signal(signal.SIGTERM)
+            await process.wait()

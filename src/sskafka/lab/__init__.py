@@ -2,8 +2,8 @@
 
 `quorum_files` subscribes to the quorum and writes two readable files beside the metadata log: the `journal_file` of
 topics, whose lines `journal` defines, and a mirror of quorum-state. `votes` asks the Raft state machine of this node
-for votes and reports leaders to it. `routes` serves both under /kraft/v1 in the HTTP process, where `journal_reader`
-reads the journal.
+for votes and reports leaders to it. `routes` serves both under /kraft/v1 in the HTTP process, where `journal`
+reads the lines.
 """
 
 # Set by `sskafka cluster up --lab`: the lab's clients count partitions from 1 and vote over HTTP.

@@ -17,8 +17,7 @@ from itertools import groupby
 
 from sskafka.lab.journal import journal_entries
 from sskafka.metadata.delta import MetadataDelta
-from sskafka.metadata.image import ClusterImage
-from sskafka.metadata.image_changes import changes_between
+from sskafka.metadata.image import ClusterImage, changes_between
 from sskafka.metadata.record_codec import UnknownRecordError, decode_record
 from sskafka.metadata.records import MetadataRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
 from sskafka.quorum.metadata_log import MetadataLog

@@ -8,13 +8,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from sskafka.lab.journal import CREATE_TOPIC, JournalEntry
-from sskafka.lab.journal_reader import Journal
+from sskafka.lab.journal import CREATE_TOPIC, Journal, JournalEntry
 from sskafka.raft.voters import NO_NODE
-from sskafka.servers.http.bounds import at_most
-from sskafka.servers.http.context import HttpContext
+from sskafka.servers.http.context import NOT_THE_LEADER, HttpContext, at_most, leader_only
 from sskafka.servers.http.lab_names import BrokerId
-from sskafka.servers.http.leadership import NOT_THE_LEADER, leader_only
 from sskafka.servers.http.problems import NOT_FOUND, Problem, documented
 
 EPOCH_MAX = 2**31 - 1

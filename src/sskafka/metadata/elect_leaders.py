@@ -1,6 +1,6 @@
 """ElectLeaders: elect preferred leaders, or any replica if no other can lead (unclean), at a client's request."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
 from sskafka.metadata.controller_result import ControllerResult
@@ -19,6 +19,9 @@ from sskafka.wire.messages.elect_leaders import (
     ReplicaElectionResult,
     TopicPartitions,
 )
+
+ELECTIONS_MAX = 1000
+"""Maximum per decision; after a large failure a cluster is rebalanced in several steps."""
 
 
 class ElectionType(IntEnum):
@@ -107,3 +110,31 @@ def _unclean_leader_change(rules: ElectionRules, topic: TopicImage, number: int)
         message = f"none of the replicas {list(state.replicas)} is available"
         raise KafkaError(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, message)
     return record
+
+
+def plan_leader_rebalance(
+    image: ClusterImage, settings: Settings, *, elections_max: int = ELECTIONS_MAX
+) -> ControllerResult[bool]:
+    """Return elections of preferred leaders; the response says whether more elections may follow at once.
+
+    When brokers stop and return, leadership moves away from preferred replicas. Runs every
+    leader.imbalance.check.interval.seconds if auto.leader.rebalance.enable is true. As in Kafka's KRaft controller,
+    every partition whose preferred replica can lead is moved; there is no minimum imbalance."""
+    if not settings["auto.leader.rebalance.enable"]:
+        return ControllerResult((), False)
+    rules = ElectionRules(image, settings)
+    records: list[MetadataRecord] = []
+    for topic, number in _not_led_by_preferred(image):
+        if len(records) == elections_max:
+            return ControllerResult(records, True)
+        try:
+            records.append(preferred_leader_change(rules, topic, number))
+        except KafkaError:
+            continue  # the preferred replica is down or not in the ISR: try again next time
+    return ControllerResult(records, False)
+
+
+def _not_led_by_preferred(image: ClusterImage) -> Iterator[tuple[TopicImage, int]]:
+    for topic, number, state in image.partitions():
+        if state.leader != state.preferred_leader and image.is_active(state.preferred_leader):
+            yield topic, number

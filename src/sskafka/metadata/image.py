@@ -8,6 +8,7 @@ Replay trusts the log, because decisions validated its records; a record that do
 """
 
 from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 from sskafka.metadata.brokers.registration import BrokerRegistration
 from sskafka.metadata.delta import ConfigResource, MetadataDelta
@@ -46,6 +47,7 @@ from sskafka.model.ids import Uuid
 __all__ = ["ClusterImage", "PartitionImage", "TopicImage"]
 
 QuotaEntity = tuple[tuple[str, str | None], ...]
+K = TypeVar("K")
 
 
 class TopicImage:
@@ -304,3 +306,34 @@ class ClusterImage:
     def _drop_configs(self, resource: ConfigResource) -> None:
         self._configs.pop(resource, None)
         self._own_configs.discard(resource)
+
+
+def changes_between(old: ClusterImage, new: ClusterImage) -> MetadataDelta:
+    """Return the delta between two images, for consumers of deltas that receive a snapshot instead."""
+    delta = MetadataDelta(
+        topics_created=set(new.topics_by_id) - set(old.topics_by_id),
+        topics_deleted={
+            topic_id: topic for topic_id, topic in old.topics_by_id.items() if topic_id not in new.topics_by_id
+        },
+        configs_changed={
+            resource
+            for resource in {*old.config_resources(), *new.config_resources()}
+            if old.configs(resource) != new.configs(resource)
+        },
+        brokers_changed=_different(old.brokers, new.brokers),
+        features_changed=_different(old.features, new.features),
+    )
+    for topic in new.topics_by_id.values():
+        _note_partitions(old.topics_by_id.get(topic.topic_id), topic, delta)
+    return delta
+
+
+def _note_partitions(old: TopicImage | None, new: TopicImage, delta: MetadataDelta) -> None:
+    known = old.partitions if old is not None else {}
+    for number, state in new.partitions.items():
+        if known.get(number) != state:
+            delta.partition_changed(new.topic_id, number)
+
+
+def _different(old: Mapping[K, object], new: Mapping[K, object]) -> set[K]:
+    return {key for key in {*old, *new} if old.get(key) != new.get(key)}

@@ -12,12 +12,12 @@ AlterPartition that adds the last adding replica. Cancelling a reassignment is a
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from sskafka.metadata.assignments import check_replicas, only_directory
 from sskafka.metadata.controller_result import ControllerResult
 from sskafka.metadata.election_rules import ElectionRules
 from sskafka.metadata.image import ClusterImage, TopicImage
 from sskafka.metadata.partitions.change import plan_change, without
 from sskafka.metadata.partitions.image import PartitionImage
+from sskafka.metadata.placement import check_replicas, only_directory
 from sskafka.metadata.records import MetadataRecord, PartitionChangeRecord
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.settings import Settings

@@ -9,14 +9,28 @@ also holds the high watermark back; otherwise it could chase a busy leader forev
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
+from sskafka.model.values import value
 from sskafka.partition.follower_progress import NEVER_MS, UNKNOWN_BROKER_EPOCH, FollowerProgress
 from sskafka.partition.in_sync_replicas import InSyncReplicas, IsrChange
-from sskafka.partition.leadership import Leadership
 
 REJECTED_PAUSE_MS = 100
 
 RegisteredEpoch: TypeAlias = Callable[[int], int | None]
 """Returns the epoch of a broker's registration; None if the broker is fenced, shutting down or unknown."""
+
+
+@value
+class Leadership:
+    """Leader and in-sync replicas of a partition, according to the cluster metadata."""
+
+    leader_id: int
+    leader_epoch: int
+    partition_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+    def is_led_by(self, broker_id: int) -> bool:
+        return self.leader_id == broker_id
 
 
 class LeaderState:

@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.features import ACCEPTED_FEATURES
-from sskafka.metadata.image import ClusterImage
-from sskafka.metadata.image_changes import changes_between
+from sskafka.metadata.image import ClusterImage, changes_between
 from sskafka.metadata.record_codec import UnknownRecordError, decode_record
 from sskafka.metadata.transactions import Replayer
 from sskafka.quorum.metadata_log import MetadataLog

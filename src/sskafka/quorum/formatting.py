@@ -10,15 +10,17 @@ from hashlib import sha256
 
 from sskafka.metadata.controller_result import RandomBytes
 from sskafka.metadata.features import (
+    ELR_VERSION,
     LATEST_METADATA_VERSION,
     METADATA_VERSION_NAMES,
     new_cluster_levels,
 )
+from sskafka.metadata.record_codec import decode_record
+from sskafka.metadata.records import RESOURCE_BROKER, ConfigRecord, FeatureLevelRecord, MetadataRecord
 from sskafka.model.ids import METADATA_TOPIC_ID, ZERO_UUID, Uuid, uuid_text
 from sskafka.model.settings import Settings
 from sskafka.model.values import structure
-from sskafka.quorum.bootstrap import feature_records
-from sskafka.quorum.snapshots import write_bootstrap
+from sskafka.quorum.snapshots import BOOTSTRAP_FILE, read_snapshot, write_bootstrap
 from sskafka.storage.broker_directory import LOCK_FILE
 from sskafka.storage.disk import Disk
 from sskafka.storage.errors import LogDirectoryError
@@ -167,3 +169,28 @@ def storage_info(disk: Disk, settings: Settings) -> StorageInfo:
     except LogDirectoryError as error:
         info.problems.append(str(error))
     return info
+
+
+def feature_records(levels: dict[str, int]) -> list[MetadataRecord]:
+    """Return the first records of a new cluster: the levels of its features.
+
+    They come from `bootstrap.checkpoint` if formatting wrote that file. Otherwise the latest levels are used."""
+    return [FeatureLevelRecord(name, level) for name, level in levels.items()]
+
+
+def bootstrap_records(disk: Disk, directory: str, settings: Settings) -> list[MetadataRecord]:
+    path = os.path.join(directory, BOOTSTRAP_FILE)
+    if disk.exists(path):
+        stored = read_snapshot(disk, path)
+        records = [decode_record(item.record.value or b"") for item in stored if not item.is_control]
+    else:
+        records = feature_records(new_cluster_levels())
+    return records + _cluster_wide_min_insync(records, settings)
+
+
+def _cluster_wide_min_insync(records: list[MetadataRecord], settings: Settings) -> list[MetadataRecord]:
+    """Eligible leader replicas depend on min.insync.replicas, so with them it is a matter of the whole cluster."""
+    uses_elr = any(isinstance(item, FeatureLevelRecord) and item.name == ELR_VERSION for item in records)
+    if not uses_elr:
+        return []
+    return [ConfigRecord(RESOURCE_BROKER, "", "min.insync.replicas", str(settings["min.insync.replicas"]))]

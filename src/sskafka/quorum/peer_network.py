@@ -5,15 +5,19 @@ request has a timeout; a failure is reported at once, because the Raft core deci
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from sskafka.client.broker_link import BrokerLink, BrokerLinks, LinkTo
+from sskafka.client.connection import Address
 from sskafka.client.errors import ConnectionRefusedByBrokerError
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.model.ids import Uuid
+from sskafka.model.ids import ZERO_UUID, Uuid
+from sskafka.model.settings import Settings
+from sskafka.quorum.control_batches import QuorumSetup
 from sskafka.quorum.driver import Done, NoAnswer
 from sskafka.quorum.raft_messages import response_from_wire, to_wire
 from sskafka.raft.messages import FetchRequest, FetchSnapshotRequest, PeerRequest, PeerResponse
+from sskafka.raft.voters import VoterSet
 from sskafka.wire.apis import API_BY_KEY
 from sskafka.wire.schema import Message
 
@@ -65,3 +69,28 @@ class PeerNetwork:
             _log.warning("the response of node %d to %s is not valid: %s", to, name, error)
             link.drop()
         return NoAnswer.LOST
+
+
+def voter_set(settings: Settings, setup: QuorumSetup) -> VoterSet:
+    """Return the voters that the metadata log names; if it names none, those of the settings, or else this node."""
+    if setup.voters is not None:
+        return VoterSet.of(voter.voter_id for voter in setup.voters.voters)
+    return VoterSet.of(voter.id for voter in settings.voters) if settings.voters else VoterSet.of([settings["node.id"]])
+
+
+def voter_addresses(settings: Settings, setup: QuorumSetup) -> Mapping[int, Address]:
+    if setup.voters is not None:
+        return {
+            voter.voter_id: Address(voter.endpoints[0].host, voter.endpoints[0].port)
+            for voter in setup.voters.voters
+            if voter.endpoints
+        }
+    return {voter.id: Address(voter.host, voter.port) for voter in settings.voters}
+
+
+def voter_directories(setup: QuorumSetup) -> Mapping[int, Uuid]:
+    """Return the metadata directories of the voters that the log names; a static quorum knows its voters by id."""
+    if setup.voters is None:
+        return {}
+    named = {voter.voter_id: voter.voter_directory_id for voter in setup.voters.voters}
+    return {voter_id: directory_id for voter_id, directory_id in named.items() if directory_id != ZERO_UUID}

@@ -31,7 +31,7 @@ from sskafka.records.batch import (
     CorruptBatchError,
 )
 from sskafka.records.compression import DECOMPRESSED_BYTES_MAX, Compression, codec_of, decompress
-from sskafka.records.legacy_lz4 import with_correct_checksum
+from sskafka.records.lz4_frame import with_correct_checksum
 
 MAGIC_AT = 16
 LEGACY_MAGICS = frozenset({0, 1})

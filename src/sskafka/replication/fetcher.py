@@ -21,11 +21,11 @@ from sskafka.partition.truncation import UNDEFINED
 from sskafka.replication.cluster_links import ClusterLinks
 from sskafka.replication.fetch_session import Asked, FetchSessionHandler, Key
 from sskafka.replication.follower_log import (
+    OffsetReset,
     append_fetched,
     drop_what_leader_deleted,
     truncate_by,
 )
-from sskafka.replication.offset_reset import OffsetReset
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_counters import ReplicaCounters
 from sskafka.replication.throttle import Throttle

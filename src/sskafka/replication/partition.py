@@ -19,8 +19,7 @@ from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import EpochEnd, TopicPartition, Uuid
 from sskafka.partition.follower_progress import LastFetch
 from sskafka.partition.in_sync_replicas import IsrChange, Outcome, outcome_of
-from sskafka.partition.leader_state import LeaderState
-from sskafka.partition.leadership import Leadership
+from sskafka.partition.leader_state import Leadership, LeaderState
 from sskafka.partition.truncation import UNDEFINED, diverging_epoch
 from sskafka.replication.errors import (
     FencedLeaderEpochError,

@@ -20,7 +20,7 @@ from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition, Uuid
 from sskafka.model.settings import Settings
 from sskafka.partition.in_sync_replicas import IsrChange
-from sskafka.partition.leadership import Leadership
+from sskafka.partition.leader_state import Leadership
 from sskafka.replication.cluster_links import ClusterLinks
 from sskafka.replication.errors import (
     NotLeaderOrFollowerError,

@@ -9,7 +9,7 @@ from sskafka.cli.commands import COMMANDS, app
 from sskafka.cli.connecting import client_properties
 from sskafka.cli.failures import CommandError, explain, report_each
 from sskafka.cli.output import print_heading, print_table
-from sskafka.cli.pairs import key_values
+from sskafka.cli.usage import key_values
 from sskafka.client.errors import BrokerUnavailableError, UnknownPartitionError, UnknownTopicError
 from sskafka.model.errors import ErrorCode, KafkaError
 

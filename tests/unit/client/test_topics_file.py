@@ -1,7 +1,7 @@
 import pytest
 
+from sskafka.broker.first_topics import parse_topics
 from sskafka.client.admin import NewTopic
-from sskafka.client.topics_file import parse_topics
 from sskafka.model.setting import SettingError
 
 

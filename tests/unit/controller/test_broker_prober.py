@@ -9,8 +9,7 @@ import pytest
 from fake_broker import HANG_UP, FakeBroker
 
 from sskafka.client.connection import Address, ConnectionOptions
-from sskafka.controller.broker_prober import SocketProber
-from sskafka.controller.broker_watch import Found
+from sskafka.controller.broker_watch import Found, SocketProber
 from sskafka.metadata.brokers.presence import ProbeResult
 from sskafka.metadata.brokers.registration import BrokerRegistration
 from sskafka.metadata.records import BrokerEndpoint, RegisterBrokerRecord

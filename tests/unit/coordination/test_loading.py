@@ -7,8 +7,7 @@ from coordinator_lab import CoordinatorLab
 from group_lab import GroupLab
 
 from sskafka.coordination.context import CoordinatorState
-from sskafka.coordination.loading import LoadingTurns, replay_batch
-from sskafka.coordination.unreadable_records import UnreadableRecords
+from sskafka.coordination.loading import LoadingTurns, UnreadableRecords, replay_batch
 from sskafka.records.batch import HEADER_BYTES, read_header
 from sskafka.records.builder import NewRecord, build_batch
 

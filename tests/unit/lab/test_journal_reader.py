@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from sskafka.lab.journal_reader import Journal, JournalEnd
+from sskafka.lab.journal import Journal, JournalEnd
 
 
 def lines(*epochs: int, first: int = 0) -> str:

@@ -1,8 +1,8 @@
 from metadata_clusters import SETTINGS, cluster, decided, replayed, with_topic
 from partition_changes import fence, unfence
 
+from sskafka.metadata.elect_leaders import plan_leader_rebalance
 from sskafka.metadata.image import ClusterImage
-from sskafka.metadata.leader_rebalance import plan_leader_rebalance
 from sskafka.metadata.records import PartitionChangeRecord
 from sskafka.model.settings import Settings
 

@@ -1,7 +1,7 @@
 import pytest
 from metadata_clusters import cluster, decided, seeded, with_topic
 
-from sskafka.metadata.partitions.growth import create_partitions
+from sskafka.metadata.topics import create_partitions
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.messages.create_partitions import (
     CreatePartitionsAssignment,

@@ -5,8 +5,7 @@ from metadata_clusters import SETTINGS, cluster, seeded, with_topic
 
 from sskafka.metadata.elect_leaders import elect_leaders
 from sskafka.metadata.image import ClusterImage
-from sskafka.metadata.partitions.growth import create_partitions
-from sskafka.metadata.topics import create_topics, delete_topics
+from sskafka.metadata.topics import create_partitions, create_topics, delete_topics
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.messages.create_partitions import (
     CreatePartitionsAssignment,

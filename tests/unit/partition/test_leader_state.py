@@ -1,7 +1,6 @@
 import pytest
 
-from sskafka.partition.leader_state import REJECTED_PAUSE_MS, LeaderState
-from sskafka.partition.leadership import Leadership
+from sskafka.partition.leader_state import REJECTED_PAUSE_MS, Leadership, LeaderState
 
 LAG_MAX_MS = 10_000
 REGISTERED = {1: 11, 2: 12, 3: 13}

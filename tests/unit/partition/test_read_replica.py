@@ -1,6 +1,6 @@
 import pytest
 
-from sskafka.partition.read_replica import ReadReplica, nearest_replica
+from sskafka.servers.kafka.handlers.fetch.readers import ReadReplica, nearest_replica
 
 LEADER = ReadReplica(1, "a", 100, 0)
 OTHERS = [ReadReplica(2, "b", 90, 0), ReadReplica(3, "b", 95, 10), ReadReplica(4, "c", 100, 0)]

@@ -8,8 +8,14 @@ from controllers import NOW_MS, register, running
 from sskafka.metadata.records import FeatureLevelRecord
 from sskafka.model.ids import parse_uuid, uuid_text
 from sskafka.model.settings import Settings
-from sskafka.quorum.bootstrap import bootstrap_records
-from sskafka.quorum.formatting import FormatReport, cluster_id_for, format_storage, random_uuid, storage_info
+from sskafka.quorum.formatting import (
+    FormatReport,
+    bootstrap_records,
+    cluster_id_for,
+    format_storage,
+    random_uuid,
+    storage_info,
+)
 from sskafka.quorum.snapshots import read_snapshot
 from sskafka.storage.disk import OsDisk
 from sskafka.storage.errors import LogDirectoryError

@@ -5,7 +5,7 @@ from legacy_messages import compressed, message
 from sskafka.records.batch import CorruptBatchError
 from sskafka.records.compression import Compression
 from sskafka.records.legacy import LegacyMessage, messages_inside, read_message
-from sskafka.records.legacy_lz4 import with_correct_checksum, xxhash32_short
+from sskafka.records.lz4_frame import with_correct_checksum, xxhash32_short
 
 CODECS = (Compression.GZIP, Compression.SNAPPY, Compression.LZ4)
 

@@ -14,8 +14,8 @@ from sskafka.records.compression import (
     codec_of,
     compress,
     decompress_strictly,
+    memory_needed,
 )
-from sskafka.records.zstd_frame import memory_needed
 
 MEGABYTE = 1 << 20
 CODECS = [codec for codec in Compression if codec is not Compression.NONE]

@@ -5,7 +5,7 @@ from logs import NOW_MS, reopen
 from simulated_disk import SimulatedDisk
 from virtual_time import VirtualTime
 
-from sskafka.replication.cleaner_metrics import CleanerMetrics
+from sskafka.replication.log_cleaner import CleanerMetrics
 from sskafka.storage.compaction.cleanable import find_cleanable
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig

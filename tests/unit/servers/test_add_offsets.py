@@ -12,7 +12,7 @@ from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
 from sskafka.model.settings import Settings
 from sskafka.servers.kafka.handlers.transactions import TransactionHandlers
-from sskafka.servers.kafka.internal_topics import InternalTopics
+from sskafka.servers.kafka.topic_creation import InternalTopics
 from sskafka.transactions.metadata import TransactionResult
 from sskafka.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 

@@ -1,4 +1,4 @@
-from sskafka.servers.adr.consumer_spread import Chosen, ConsumerSpread
+from sskafka.servers.adr.listener import Chosen, ConsumerSpread
 
 
 def test_connections_are_spread_and_keep_their_partition() -> None:

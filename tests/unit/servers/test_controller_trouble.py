@@ -11,12 +11,11 @@ from sskafka.model.acl import AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.settings import Settings
 from sskafka.servers.kafka.authorization import AllowAll
-from sskafka.servers.kafka.creation_warnings import CreationWarnings
 from sskafka.servers.kafka.handlers.configs import ConfigHandlers
 from sskafka.servers.kafka.handlers.producers import ProducerHandlers, ProducerIds
 from sskafka.servers.kafka.handlers.topics import TopicHandlers
 from sskafka.servers.kafka.request import Request
-from sskafka.servers.kafka.topic_creation import TopicCreation
+from sskafka.servers.kafka.topic_creation import CreationWarnings, TopicCreation
 from sskafka.storage.errors import StorageError
 from sskafka.wire.messages import alter_configs as full
 from sskafka.wire.messages import incremental_alter_configs as incremental

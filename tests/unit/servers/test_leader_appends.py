@@ -1,7 +1,7 @@
 from sskafka.records.batch import iter_headers
 from sskafka.records.builder import NewRecord
 from sskafka.records.record import decode_records
-from sskafka.servers.http.leader_appends import BATCH_BYTES, batches_of
+from sskafka.servers.http.record_writer import BATCH_BYTES, batches_of
 
 
 def values(data: bytearray) -> list[bytes | None]:

@@ -6,7 +6,7 @@ from logs import NOW_MS, reopen
 from simulated_disk import SimulatedDisk
 
 from sskafka.storage.compaction.cleanable import dirtiest, find_cleanable
-from sskafka.storage.compaction.segment_groups import RELATIVE_OFFSET_MAX, SourceSegment, group_segments
+from sskafka.storage.compaction.cleaning_job import RELATIVE_OFFSET_MAX, SourceSegment, group_segments
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
 

@@ -8,8 +8,8 @@ from sskafka.records.batch import CorruptBatchError, read_header
 from sskafka.records.builder import NewRecord, build_batch
 from sskafka.records.record import decode_records, payload
 from sskafka.storage.compaction.batch_cleaning import KeyKnowledge
-from sskafka.storage.compaction.io_throttle import IoThrottle
 from sskafka.storage.compaction.latest_offsets import NOT_FOUND, SLOT_BYTES, LatestOffsets, prime_up_to
+from sskafka.storage.compaction.process import IoThrottle
 from sskafka.storage.compaction.record_spans import record_spans, with_timestamp_delta
 
 

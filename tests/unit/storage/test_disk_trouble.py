@@ -9,7 +9,7 @@ from simulated_disk import SimulatedDisk
 from sskafka.storage import flusher
 from sskafka.storage.errors import LogDirectoryError, StorageError, TemporaryStorageError
 from sskafka.storage.log_config import LogConfig
-from sskafka.storage.shortage import Shortage
+from sskafka.storage.log_directory import Shortage
 
 
 @pytest.fixture

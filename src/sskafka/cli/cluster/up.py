@@ -20,8 +20,8 @@ from sskafka.cli.cluster.readiness import Member, until_ready
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import SetOption
 from sskafka.cli.output import talk
-from sskafka.cli.pairs import key_values
 from sskafka.cli.stop_signals import StopSignals
+from sskafka.cli.usage import key_values
 from sskafka.client.connection import Address
 
 DEFAULT_BROKERS = 3

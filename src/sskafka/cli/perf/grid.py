@@ -2,9 +2,10 @@
 
 import asyncio
 import signal
+import sys
 import tempfile
-from collections.abc import Coroutine, Sequence
-from contextlib import ExitStack
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -12,11 +13,11 @@ import typer
 
 from sskafka.cli.connecting import DEFAULT_BOOTSTRAP, PropertiesOption, client_properties, run
 from sskafka.cli.failures import CommandError
-from sskafka.cli.grid_progress import progress_of
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_json, print_table, talk
 from sskafka.evaluation.chart import draw_grid
-from sskafka.evaluation.grid import GridPlan, new_run, run_grid
+from sskafka.evaluation.grid import PHASES, GridPlan, GridProgress, new_run, run_grid
+from sskafka.evaluation.load import Window
 from sskafka.evaluation.results import Cell, Row, Run, keep_results, write_results
 
 T = TypeVar("T")
@@ -141,3 +142,66 @@ def _numbers(text: str, option: str) -> list[int]:
     if not all(word.isdecimal() and int(word) > 0 for word in words):
         raise typer.BadParameter(f"{text!r} is not a comma-separated list of numbers above 0", param_hint=option)
     return sorted({int(word) for word in words})
+
+
+@contextmanager
+def progress_of(plan: GridPlan) -> Iterator[GridProgress]:
+    """Show progress on stderr: a bar with rate and remaining time on a terminal, plain lines elsewhere."""
+    total = len(list(plan.cells())) * len(PHASES)
+    if sys.stderr.isatty():
+        with _bar(total) as progress:
+            yield progress
+    else:
+        yield _lines(total)
+
+
+def _lines(total: int) -> GridProgress:
+    done = 0
+
+    def ended(row: Row) -> None:
+        nonlocal done
+        done += 1
+        talk(f"[{done}/{total}] {describe(row.cell, row.phase)}: {row.records_per_second:,.0f} records/s")
+
+    return GridProgress(lambda brokers: talk(_starting(brokers)), lambda cell, phase: None, lambda window: None, ended)
+
+
+@contextmanager
+def _bar(total: int) -> Iterator[GridProgress]:
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=total)
+        doing, records = "", 0
+
+        def starts(cell: Cell, phase: str) -> None:
+            nonlocal doing, records
+            doing, records = describe(cell, phase), 0
+            bar.update(task, description=doing)
+
+        def moved(window: Window) -> None:
+            nonlocal records
+            records += window.records
+            bar.update(task, description=f"{doing}: {records:,} records")
+
+        yield GridProgress(
+            lambda brokers: bar.update(task, description=_starting(brokers)),
+            starts,
+            moved,
+            lambda row: bar.advance(task),
+        )
+
+
+def describe(cell: Cell, phase: str) -> str:
+    brokers, partitions = _counted(cell.brokers, "broker"), _counted(cell.partitions, "partition")
+    return f"{brokers}, replication {cell.replication}, {partitions}, {phase}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _starting(brokers: int) -> str:
+    return f"starting a cluster of {brokers}"

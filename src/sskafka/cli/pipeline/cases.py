@@ -8,7 +8,7 @@ import typer
 
 from sskafka.cli.failures import CommandError
 from sskafka.cli.output import talk
-from sskafka.cli.pairs import key_values
+from sskafka.cli.usage import key_values
 
 if TYPE_CHECKING:
     from sskafka.pipelines.files.cases import Case

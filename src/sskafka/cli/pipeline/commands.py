@@ -17,7 +17,6 @@ from sskafka.cli.connecting import DEFAULT_BOOTSTRAP, BootstrapOption
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_heading, print_json, print_table, talk
-from sskafka.cli.pairs import key_values
 from sskafka.cli.pipeline import cases as pipeline_cases
 from sskafka.cli.pipeline import recover as pipeline_recover
 from sskafka.cli.pipeline import runs as pipeline_runs
@@ -25,7 +24,7 @@ from sskafka.cli.pipeline import shipped as pipeline_shipped
 from sskafka.cli.pipeline.connecting import connected, require_extra
 from sskafka.cli.pipeline.progress import Progress, progress_for_people
 from sskafka.cli.pipeline.shipped import TopicOption, rewired
-from sskafka.cli.usage import UsageError
+from sskafka.cli.usage import UsageError, key_values
 
 if TYPE_CHECKING:
     from sskafka.pipelines.connector.planning import ClusterSession

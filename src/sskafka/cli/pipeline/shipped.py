@@ -9,8 +9,7 @@ import typer
 from sskafka.cli.connecting import DEFAULT_BOOTSTRAP, BootstrapOption
 from sskafka.cli.failures import CommandError
 from sskafka.cli.output import print_heading, talk
-from sskafka.cli.pairs import key_values
-from sskafka.cli.usage import UsageError
+from sskafka.cli.usage import UsageError, key_values
 
 if TYPE_CHECKING:
     from sskafka.pipelines.files.pipeline import Pipeline

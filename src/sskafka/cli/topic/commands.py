@@ -15,10 +15,10 @@ from sskafka.cli.connecting import (
 from sskafka.cli.failures import report_each
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_json, print_table, talk
-from sskafka.cli.pairs import key_values
 from sskafka.cli.topic.consume import consume
 from sskafka.cli.topic.describe import describe
 from sskafka.cli.topic.produce import produce
+from sskafka.cli.usage import key_values
 from sskafka.client.admin import USE_BROKER_DEFAULT, Admin, CreatedTopic, NewTopic
 from sskafka.client.cluster import Cluster
 from sskafka.client.configs import Resource, alter_configs

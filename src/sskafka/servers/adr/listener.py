@@ -10,13 +10,16 @@ Memory is bounded: that of large frames as on Kafka's listeners (request_memory.
 import asyncio
 import logging
 import socket
+from collections import Counter, deque
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TypeAlias
 
 from sskafka.model.counters import AcceptorCounters
 from sskafka.model.errors import KafkaError
+from sskafka.model.ids import TopicPartition
 from sskafka.runtime.descriptors import ConnectionDescriptors
 from sskafka.servers.acceptor import Acceptor
-from sskafka.servers.adr.answer_slots import AnswerSlot, AnswerSlots
-from sskafka.servers.adr.consumer_spread import Chosen, ConsumerSpread
 from sskafka.servers.adr.errors import AdrServiceError
 from sskafka.servers.adr.service import AdrService
 from sskafka.servers.kafka.request_memory import LargeRequest, RequestMemory
@@ -46,6 +49,104 @@ ANSWERS_MAX = 8
 """Answers to CONSUME, of several megabytes each, that are read and sent at the same time."""
 WRITE_BYTES = 256 * 1024
 TICK_S = 1.0
+PATIENCE_S = 2.0
+Chosen: TypeAlias = dict[str, int]
+"""The partitions of one connection, by topic."""
+
+
+class ConsumerSpread:
+    """Spreads consumers that let the broker choose: a connection gets the partition with the fewest such connections.
+
+    The connection keeps its partition of a topic until it closes."""
+
+    def __init__(self) -> None:
+        self._readers: Counter[TopicPartition] = Counter()
+
+    def partition_for(self, topic: str, partition_count: int, chosen: Chosen) -> int:
+        """Return the connection's partition of the topic. At first the least used partition, the lowest of several."""
+        if topic not in chosen:
+            choice = min(range(partition_count), key=lambda index: (self._readers[TopicPartition(topic, index)], index))
+            chosen[topic] = choice
+            self._readers[TopicPartition(topic, choice)] += 1
+        return chosen[topic]
+
+    def release(self, chosen: Chosen) -> None:
+        """Release the partitions of a closed connection."""
+        for topic, index in chosen.items():
+            self._readers[TopicPartition(topic, index)] -= 1
+        chosen.clear()
+
+
+class AnswerSlot:
+    """The use of a slot by one connection; `close_connection` must end with the release of the slot."""
+
+    def __init__(self, slots: "AnswerSlots", close_connection: Callable[[], object]) -> None:
+        self._slots = slots
+        self.close_connection = close_connection
+        self.progress_s = 0.0
+        self.is_sending = False
+
+    async def __aenter__(self) -> Self:
+        await self._slots.acquire(self)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._slots.release(self)
+
+    def note_progress(self) -> None:
+        """The answer is being sent, and the client has taken some of it."""
+        self.is_sending = True
+        self.progress_s = asyncio.get_running_loop().time()
+
+
+class AnswerSlots:
+    """Bounds the memory of answers to CONSUME: only `count` of them are read and sent at the same time.
+
+    A client that does not read its answer keeps its slot while no other client needs it. When all slots are taken and
+    another client waits, the connection of the client that has read nothing for the longest time is closed, but not
+    before PATIENCE_S: a slow client goes on."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._taken: set[AnswerSlot] = set()
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._check: asyncio.TimerHandle | None = None
+
+    def slot(self, close_connection: Callable[[], object]) -> AnswerSlot:
+        return AnswerSlot(self, close_connection)
+
+    async def acquire(self, slot: AnswerSlot) -> None:
+        while len(self._taken) >= self._count:
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            self._close_stuck()
+            await turn
+        self._taken.add(slot)
+
+    def release(self, slot: AnswerSlot) -> None:
+        self._taken.discard(slot)
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                break
+
+    def _close_stuck(self) -> None:
+        """Close the connection that has waited for its client for the longest time, now or when its patience ends."""
+        loop = asyncio.get_running_loop()
+        self._waiting = deque(turn for turn in self._waiting if not turn.done())
+        if self._check is not None:
+            self._check.cancel()
+            self._check = None
+        if not self._waiting:
+            return
+        stuck = min((slot for slot in self._taken if slot.is_sending), key=lambda slot: slot.progress_s, default=None)
+        if stuck is not None and loop.time() - stuck.progress_s >= PATIENCE_S:
+            stuck.is_sending = False
+            stuck.close_connection()
+        self._check = loop.call_later(PATIENCE_S / 4, self._close_stuck)
 
 
 class _Sender:

@@ -3,7 +3,10 @@
 import asyncio
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import Self
+from typing import Any, Self
+
+from fastapi import Depends
+from pydantic import AfterValidator
 
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConnectionConfig
@@ -11,6 +14,7 @@ from sskafka.client.connection import Address
 from sskafka.model.counters import AcceptorCounters
 from sskafka.runtime.clock import Clock
 from sskafka.servers.http.configuration import Configuration
+from sskafka.servers.http.problems import MISDIRECTED, Problem, documented
 from sskafka.servers.http.record_reader import RecordReader
 from sskafka.servers.http.record_writer import RecordWriter
 from sskafka.servers.http.replica_wait import FollowerReports, ReplicaWait
@@ -21,6 +25,7 @@ NOWHERE = ("", 0)  # controllers have no route that connects there
 CLIENT_ID = "http-server"
 QUICK_TIMEOUT_MS = 10_000  # after so long without an answer another leader is looked for
 REQUEST_TIMEOUT_MS = 30_000
+NOT_THE_LEADER = documented({MISDIRECTED: "Another broker is the leader; the detail names it."})
 
 
 class HttpContext:
@@ -70,3 +75,20 @@ class HttpContext:
                 self.leader_id = await self.link.ask("leader", known=self.leader_id)
         except BrokerGoneError:
             self.leader_id = NO_LEADER
+
+
+def leader_only(context: HttpContext) -> Any:
+    """Return a dependency that accepts requests only on the lab's leader, the active controller.
+
+    Other brokers reject such requests with 421."""
+
+    async def check() -> None:
+        if not context.leads:
+            raise Problem(MISDIRECTED, f"leader is {context.leader_id}, can't accept")
+
+    return Depends(check)
+
+
+def at_most(limit: int) -> AfterValidator:
+    """Lower a larger number to `limit`: a request for more gets as much as the server allows."""
+    return AfterValidator(lambda number: min(number, limit))

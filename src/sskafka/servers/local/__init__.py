@@ -4,8 +4,7 @@ Both ends of a socket pair: the broker keeps one, the child inherits the other. 
 nobody else can come in, and it ends with either process: the child that reads the end of it has lost its broker.
 What a client could ask goes over the Kafka protocol; here is the rest: votes, readiness, counters.
 
-    frames.py     bytes <-> JSON values
-    server.py     the broker's end: questions in, answers out
+    server.py     frames, and the broker's end: questions in, answers out
     answers.py    what a broker answers; a new question is a new row there
     link.py       the child's end
 """

@@ -5,7 +5,7 @@ import itertools
 import socket
 from typing import Any
 
-from sskafka.servers.local.frames import encode_frame, read_frame
+from sskafka.servers.local.server import encode_frame, read_frame
 
 
 class BrokerGoneError(Exception):

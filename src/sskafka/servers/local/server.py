@@ -1,17 +1,17 @@
 """The broker's end of the private socket: every question is a task, so a slow answer holds up no other."""
 
 import asyncio
+import json
 import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
-from sskafka.servers.local.frames import encode_frame, read_frame
-
 log = logging.getLogger(__name__)
 
 Answer: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Any] | AsyncIterator[Any]]
 """From what was sent with a question to the answer, or to the parts of a long one."""
+LENGTH_BYTES = 4
 
 
 async def serve(end: socket.socket, answers: Mapping[str, Answer]) -> None:
@@ -54,3 +54,24 @@ async def _send(value: Any, writer: asyncio.StreamWriter) -> None:
             await writer.drain()
         except ConnectionError:
             log.debug("nobody reads the private socket any more")
+
+
+def encode_frame(value: Any) -> bytes:
+    """Return a frame of the private socket: the length in four bytes, then JSON.
+
+        {"id": 7, "ask": "vote", "with": {"epoch": 3, ...}}      child -> broker
+        {"id": 7, "part": [...]}                                 broker -> child, any number of them, for long answers
+        {"id": 7, "answer": ...}  or  {"id": 7, "error": "..."}  broker -> child, once
+
+    Answers may arrive in any order."""
+    data = json.dumps(value, separators=(",", ":")).encode()
+    return len(data).to_bytes(LENGTH_BYTES, "big") + data
+
+
+async def read_frame(reader: asyncio.StreamReader) -> Any:
+    """None when the other side has gone."""
+    try:
+        length = int.from_bytes(await reader.readexactly(LENGTH_BYTES), "big")
+        return json.loads(await reader.readexactly(length))
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return None

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from sskafka.storage.compaction.batch_cleaning import LastOfProducer
-from sskafka.storage.compaction.cleaning_job import CleaningJob, CleaningLimits
-from sskafka.storage.compaction.segment_groups import SourceSegment
+from sskafka.storage.compaction.cleaning_job import CleaningJob, CleaningLimits, SourceSegment
 from sskafka.storage.log import Log
 from sskafka.storage.offset_index import OffsetIndex
 from sskafka.storage.segment import Segment

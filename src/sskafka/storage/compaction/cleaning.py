@@ -16,10 +16,16 @@ from sskafka.records.batch import BatchHeader, CorruptBatchError, crc_matches, r
 from sskafka.records.record import payload
 from sskafka.storage.batch_walk import walk_batches, walk_headers
 from sskafka.storage.compaction.batch_cleaning import BatchCleaning, KeyKnowledge
-from sskafka.storage.compaction.cleaning_job import Answer, CleanedGroup, CleaningJob, CleaningStats
+from sskafka.storage.compaction.cleaning_job import (
+    Answer,
+    CleanedGroup,
+    CleaningJob,
+    CleaningStats,
+    SourceSegment,
+    group_segments,
+)
 from sskafka.storage.compaction.latest_offsets import LatestOffsets
 from sskafka.storage.compaction.record_spans import record_spans
-from sskafka.storage.compaction.segment_groups import SourceSegment, group_segments
 from sskafka.storage.compaction.transaction_fates import TransactionFates
 from sskafka.storage.disk import Disk, File
 from sskafka.storage.log_config import LogConfig

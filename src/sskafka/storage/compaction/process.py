@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from queue import SimpleQueue
 from time import monotonic, sleep
 from typing import BinaryIO
@@ -17,11 +18,11 @@ from typing import BinaryIO
 from sskafka.records.batch import CorruptBatchError
 from sskafka.storage.compaction.cleaning import MapTooSmallError, clean_log
 from sskafka.storage.compaction.cleaning_job import CleaningFailure, CleaningJob, decode_job, encode_answer
-from sskafka.storage.compaction.io_throttle import IoThrottle
 from sskafka.storage.disk import OsDisk
 from sskafka.storage.errors import StorageError
 
 NICENESS = 10
+_CHECK_EVERY_S = 0.1
 
 
 def main() -> None:
@@ -50,6 +51,30 @@ def run(job: CleaningJob, output: BinaryIO) -> None:
     except (CorruptBatchError, MapTooSmallError, StorageError) as error:
         output.write(encode_answer(CleaningFailure(str(error))))
     output.flush()
+
+
+class IoThrottle:
+    """Limits the cleaner's reads and writes to `log.cleaner.io.max.bytes.per.second` on average."""
+
+    def __init__(
+        self, bytes_per_second: float, monotonic_s: Callable[[], float], sleep: Callable[[float], None]
+    ) -> None:
+        self._rate = bytes_per_second
+        self._monotonic_s = monotonic_s
+        self._sleep = sleep
+        self._began_s = monotonic_s()
+        self._used_bytes = 0
+
+    def used(self, size_bytes: int) -> None:
+        """Account for `size_bytes` and sleep until the average rate is within the limit."""
+        self._used_bytes += size_bytes
+        if self._used_bytes < self._rate * _CHECK_EVERY_S:
+            return
+        ahead_s = self._used_bytes / self._rate - (self._monotonic_s() - self._began_s)
+        if ahead_s > 0:
+            self._sleep(ahead_s)
+        self._began_s = self._monotonic_s()
+        self._used_bytes = 0
 
 
 if __name__ == "__main__":

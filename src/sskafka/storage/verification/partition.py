@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sskafka.model.ids import TopicPartition
-from sskafka.records.batch import CorruptBatchError
+from sskafka.records.batch import BatchHeader, CorruptBatchError
+from sskafka.records.control import ControlType
 from sskafka.records.legacy import LEGACY_MAGICS
 from sskafka.storage import leader_epochs, offset_index, synced_offset, time_index
 from sskafka.storage.batch_walk import walk_headers
@@ -28,9 +29,9 @@ from sskafka.storage.segment_check import Expectations, verify_segment
 from sskafka.storage.segment_swap import CLEANED_SUFFIX, SWAP_SUFFIX
 from sskafka.storage.transactions import index as transaction_index
 from sskafka.storage.transactions.index import TransactionIndex
+from sskafka.storage.transactions.marker import read_marker_if_any
 from sskafka.storage.verification.findings import Finding, PartitionReport, Remedy
 from sskafka.storage.verification.index import BatchPosition, offset_index_mismatches, time_index_problems
-from sskafka.storage.verification.transactions import OpenTransactions
 from sskafka.storage.verification.walk import SegmentReader
 
 # Gaps do not count as damage here: compaction makes them, and no file tells whether a topic is compacted.
@@ -45,6 +46,32 @@ _LEFTOVERS = {
     ".tmp": "a small file that was being replaced",
     ".part": "a snapshot that was being written",
 }
+
+
+class OpenTransactions:
+    """Finds the aborted transactions in a log's batches, which it takes in order, to compare them with the transaction
+    indexes.
+
+    Compaction may have removed a transaction's data, and retention its beginning; the index entry is not required then.
+    Every transaction found here must be in a transaction index."""
+
+    __slots__ = ("_producer_ids",)
+
+    def __init__(self) -> None:
+        self._producer_ids: set[int] = set()
+
+    def is_aborted_by(self, segment: Segment, position: int, header: BatchHeader) -> bool:
+        """Return whether the batch is the marker that aborts a transaction with data in this log."""
+        if not header.is_transactional:
+            return False
+        if not header.is_control:
+            self._producer_ids.add(header.producer_id)
+            return False
+        marker = read_marker_if_any(segment.file.read_at(header.size_bytes, position), header)
+        if marker is None or header.producer_id not in self._producer_ids:
+            return False
+        self._producer_ids.discard(header.producer_id)
+        return marker.type is ControlType.ABORT
 
 
 def check_partition(disk: Disk, directory: str, topic_partition: TopicPartition) -> PartitionReport:

@@ -11,8 +11,7 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, field_validator
 
-from sskafka.servers.http.bounds import at_most
-from sskafka.servers.http.context import HttpContext
+from sskafka.servers.http.context import HttpContext, at_most
 from sskafka.servers.http.problems import BAD_REQUEST, INTERNAL, NOT_FOUND, UNAVAILABLE, UNCLEAR, Problem
 
 OFFSET_MAX = 2**63 - 2

@@ -21,10 +21,8 @@ from sskafka.client.metadata import TopicView
 from sskafka.model.errors import KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.records.builder import NewRecord
-from sskafka.servers.http.bounds import at_most
-from sskafka.servers.http.context import HttpContext
+from sskafka.servers.http.context import NOT_THE_LEADER, HttpContext, at_most, leader_only
 from sskafka.servers.http.lab_names import BrokerId, parse_topic_partition
-from sskafka.servers.http.leadership import NOT_THE_LEADER, leader_only
 from sskafka.servers.http.problems import NOT_FOUND, TOO_LARGE, UNAVAILABLE, UNCLEAR, UNPROCESSABLE, Problem, documented
 from sskafka.servers.http.record_writer import NO_LEADER_TIMEOUT_MS, Acks
 

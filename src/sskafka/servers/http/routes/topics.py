@@ -11,9 +11,8 @@ from sskafka.client.cluster import Cluster
 from sskafka.client.errors import raise_for
 from sskafka.client.metadata import TopicView
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.servers.http.context import HttpContext
+from sskafka.servers.http.context import NOT_THE_LEADER, HttpContext, leader_only
 from sskafka.servers.http.lab_names import check_new_topic_name, is_hidden, partition_id
-from sskafka.servers.http.leadership import NOT_THE_LEADER, leader_only
 from sskafka.servers.http.problems import CONFLICT, NOT_FOUND, Problem, documented
 from sskafka.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 

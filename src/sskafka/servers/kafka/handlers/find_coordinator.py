@@ -8,8 +8,8 @@ from sskafka.metadata.image import TopicImage
 from sskafka.model.acl import AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.cluster_view import ClusterView
-from sskafka.servers.kafka.internal_topics import InternalTopics
 from sskafka.servers.kafka.request import Request
+from sskafka.servers.kafka.topic_creation import InternalTopics
 from sskafka.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
 GROUP, TRANSACTION = 0, 1

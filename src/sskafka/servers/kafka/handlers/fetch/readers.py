@@ -3,11 +3,11 @@
 An error in one partition does not affect the others. The error of a broker that is not the leader names the leader.
 """
 
-from typing import Protocol
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
 
 from sskafka.model.acl import AclOperation
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.partition.read_replica import ReadReplica, nearest_replica
 from sskafka.replication.partition import DataWaiter, FollowerPosition, Partition, PartitionRead
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.kafka.error_mapping import WRONG_BROKER, error_code_of
@@ -237,3 +237,29 @@ _UNREADABLE = {
     ErrorCode.TOPIC_AUTHORIZATION_FAILED,
 }
 """Errors for which no log was read."""
+
+
+class ReadReplica(NamedTuple):
+    broker_id: int
+    rack: str | None
+    log_end_offset: int
+    log_start_offset: int
+
+
+def nearest_replica(
+    leader: ReadReplica, in_sync: Iterable[ReadReplica], client_rack: str, fetch_offset: int
+) -> int | None:
+    """Return the preferred read replica (KIP-392), the most caught-up one in the consumer's rack, or None for the
+    leader.
+
+    `in_sync` holds the other live in-sync replicas."""
+    if not client_rack or leader.rack == client_rack:
+        return None
+    near = [
+        replica
+        for replica in in_sync
+        if replica.rack == client_rack and replica.log_start_offset <= fetch_offset <= replica.log_end_offset
+    ]
+    if not near:
+        return None
+    return max(near, key=lambda replica: (replica.log_end_offset, -replica.broker_id)).broker_id
