@@ -1,6 +1,7 @@
 """Writes what is drawn from the code: run `python docs/generate.py` after changing a setting or the API table.
 
-docs/configuration.md and the table in docs/protocol.md; and model/setting_names.py, the settings by their type.
+docs/configuration.md and the tables in docs/protocol.md and docs/acls.md; and model/setting_names.py, the settings by
+their type.
 """
 
 from pathlib import Path
@@ -11,6 +12,7 @@ from sskafka.model.setting import Setting, Type, Use
 from sskafka.model.settings import default_of
 from sskafka.model.settings_docs import configuration_page
 from sskafka.model.settings_table import BROKER_SETTINGS
+from sskafka.servers.kafka.acl_rules import RULES, UNCHECKED, AclRule
 from sskafka.wire.apis import API_BY_KEY, Api, Listeners
 
 DOCS = Path(__file__).parent
@@ -18,6 +20,7 @@ SETTING_NAMES = DOCS.parent / "src" / "sskafka" / "model" / "setting_names.py"
 KINDS = {Type.BOOLEAN: "Boolean", Type.DOUBLE: "Float", Type.STRING: "Text", Type.LIST: "List"}
 KINDS |= {Type.CLASS: "Text", Type.PASSWORD: "Text"}
 BEGIN, END = "<!-- the API table -->", "<!-- end of the API table -->"
+ACLS_BEGIN, ACLS_END = "<!-- the table of ACLs -->", "<!-- end of the table of ACLs -->"
 
 
 def protocol_page(page: str) -> str:
@@ -41,6 +44,21 @@ def _row(api: Api) -> str:
     operation = "" if api.operation is None else api.operation.name
     versions = f"{api.min_version}-{api.max_version}"
     return f"| {api.key} | {api.name} | {versions} | {flexible_from} | {broker} | {controller} | {operation} |"
+
+
+def acls_page(page: str) -> str:
+    """Return docs/acls.md with the rules of servers/kafka/acl_rules.py."""
+    checked = "\n".join(("| API | needs | error without it |", "|---|---|---|", *(_rule_row(rule) for rule in RULES)))
+    unchecked = "\n".join(f"- {API_BY_KEY[key].name}: {reason}." for key, reason in UNCHECKED.items())
+    table = f"{checked}\n\nNot checked:\n\n{unchecked}"
+    return sub(f"{ACLS_BEGIN}.*{ACLS_END}", f"{ACLS_BEGIN}\n{table}\n{ACLS_END}", page, flags=DOTALL)
+
+
+def _rule_row(rule: AclRule) -> str:
+    needs = " or ".join(" and ".join(map(str, alternative)) for alternative in rule.alternatives)
+    errors = dict.fromkeys(rule.error_without(need).name for alternative in rule.alternatives for need in alternative)
+    shown = "hidden" if rule.is_filter else ", ".join(errors)
+    return f"| {f'{API_BY_KEY[rule.api].name} {rule.case}'.strip()} | {needs} | {shown} |"
 
 
 def setting_names() -> str:
@@ -75,3 +93,5 @@ if __name__ == "__main__":
     (DOCS / "configuration.md").write_text(configuration_page(), encoding="utf-8")
     protocol = DOCS / "protocol.md"
     protocol.write_text(protocol_page(protocol.read_text(encoding="utf-8")), encoding="utf-8")
+    acls = DOCS / "acls.md"
+    acls.write_text(acls_page(acls.read_text(encoding="utf-8")), encoding="utf-8")

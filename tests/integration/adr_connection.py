@@ -26,9 +26,10 @@ def adr_address_in(cluster: ClusterProcesses, node_id: int) -> str:
 class AdrConnection:
     """A connection that sends whatever it is given."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, source: str = "") -> None:
+        """`source`: the address of this host to connect from."""
         host, port = address.rsplit(":", 1)
-        self._socket = socket.create_connection((host, int(port)), TIMEOUT_S)
+        self._socket = socket.create_connection((host, int(port)), TIMEOUT_S, (source, 0))
 
     def __enter__(self) -> Self:
         return self

@@ -7,14 +7,18 @@ broker of their own are skipped then.
 """
 
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from itertools import count
+from pathlib import Path
 
 import pytest
 from broker_process import BrokerProcess
 from cluster_fixtures import start_broker, start_cluster
 from wire_connection import Connection
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)

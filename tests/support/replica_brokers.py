@@ -14,6 +14,7 @@ from virtual_time import VirtualTime
 from sskafka.client.broker_link import Link, LinkTo
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage
+from sskafka.model.acl import ANONYMOUS
 from sskafka.model.ids import Uuid
 from sskafka.model.settings import Settings
 from sskafka.replication.cluster_links import ClusterLinks
@@ -21,7 +22,7 @@ from sskafka.replication.errors import UnknownTopicIdError, UnknownTopicOrPartit
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.timer_wheel import TimerWheel
-from sskafka.servers.kafka.authorization import ANONYMOUS, AllowAll
+from sskafka.servers.kafka.authorization import AllowAll
 from sskafka.servers.kafka.handlers.fetch.handler import RACK_AWARE_SELECTOR, FetchHandler
 from sskafka.servers.kafka.handlers.fetch.sessions import FetchSessions
 from sskafka.servers.kafka.handlers.produce import ProduceHandler
@@ -59,6 +60,7 @@ class LabConnection:
 
     authorizer = AllowAll()
     principal = ANONYMOUS
+    host = "127.0.0.1"
     listener_name = "PLAINTEXT"
 
     def __init__(self, answered: Callable[[Response], None]) -> None:
@@ -186,7 +188,7 @@ class ReplicaBroker:
 
     def _handle(self, api: int, version: int, body: bytearray, answered: Callable[[Response], None]) -> LabConnection:
         connection = LabConnection(lambda response: answered(response) if self.is_running else None)
-        request = Request(connection, version, 7, "replica", memoryview(body), 0, 0)  # type: ignore[arg-type]
+        request = Request(connection, version, 7, "replica", memoryview(body), 0, 0, api)  # type: ignore[arg-type]
         response = self._handlers[api](request)
         if response is not None:
             answered(response)

@@ -19,6 +19,7 @@ from sskafka.raft.voters import NO_NODE
 from sskafka.runtime.clock import Clock
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.controller import Controller
+from sskafka.servers.kafka.forwarded_requests import ForwardedHandlers
 from sskafka.servers.kafka.handlers.administration import AdministrationHandlers
 from sskafka.servers.kafka.handlers.api_versions import ApiVersionsHandler
 from sskafka.servers.kafka.handlers.cluster import ClusterHandler
@@ -78,7 +79,7 @@ def serve_broker_apis(
         **_common_handlers(registry, view, control.client, settings, Listeners.BROKER),
         "produce": lambda: _produce_handler(services, settings, clock, view),
         "fetch": lambda: _fetch_handler(registry, services, control, settings, clock, view),
-        "controller_apis": lambda: ControllerHandlers(controller),
+        "controller_apis": lambda: ControllerHandlers(controller, forwarded_handlers(settings)),
         "quorum": lambda: QuorumHandlers(controller),
         "describe_quorum": lambda: ReplicaPositionsHandler(replicas, AdministrationHandlers(controller).forward),
         "configs": lambda: ConfigHandlers(settings["node.id"], controller, settings, listeners),
@@ -139,7 +140,7 @@ def serve_controller_apis(registry: Registry, control: NodeControl, settings: Se
     factories: HandlerFactories = {
         **_common_handlers(registry, view, direct, settings, Listeners.CONTROLLER),
         "fetch": lambda: QuorumHandlers(direct),
-        "controller_apis": lambda: ControllerHandlers(direct),
+        "controller_apis": lambda: ControllerHandlers(direct, forwarded_handlers(settings)),
         "quorum": lambda: QuorumHandlers(direct),
         "describe_quorum": lambda: AdministrationHandlers(direct),
         "configs": lambda: ConfigHandlers(settings["node.id"], direct, settings, for_all_nodes=True),
@@ -154,14 +155,31 @@ def _common_handlers(
     """Return the families that brokers and controllers construct alike."""
     first, *_ = (*settings.controller_listeners, *settings.listeners)
     return {
+        **_administration(controller),
         "api_versions": lambda: ApiVersionsHandler(registry, view, listeners),
-        "administration": lambda: AdministrationHandlers(controller),
-        "topics": lambda: TopicHandlers(controller),
         "absent_features": lambda: on_demand.absent_features,
         "sasl": lambda: on_demand.sasl,
+        "raft_voters": lambda: on_demand.RaftVoterHandlers(view, first.name),
+    }
+
+
+def _administration(controller: Controller) -> HandlerFactories:
+    """Return the families of APIs with which clients change the metadata."""
+    return {
+        "acls": lambda: on_demand.AclHandlers(controller),
+        "administration": lambda: AdministrationHandlers(controller),
+        "topics": lambda: TopicHandlers(controller),
         "client_quotas": lambda: on_demand.ClientQuotaHandlers(controller),
         "scram_credentials": lambda: on_demand.ScramCredentialHandlers(controller),
-        "raft_voters": lambda: on_demand.RaftVoterHandlers(view, first.name),
+    }
+
+
+def forwarded_handlers(settings: Settings) -> ForwardedHandlers:
+    """Return what constructs the handlers of APIs that other brokers forward to this node."""
+    return lambda controller: {
+        **_administration(controller),
+        "describe_quorum": lambda: AdministrationHandlers(controller),
+        "configs": lambda: ConfigHandlers(settings["node.id"], controller, settings, for_all_nodes=True),
     }
 
 

@@ -13,7 +13,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from functools import partial
@@ -37,6 +37,7 @@ from sskafka.model.counters import ConnectionCounters, Sample
 from sskafka.model.listeners import PLAINTEXT, SECURITY_PROTOCOLS, Endpoint
 from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
+from sskafka.quorum.committed_metadata import Listener as MetadataListener
 from sskafka.quorum.formatting import format_storage
 from sskafka.quorum.metadata_log import MetadataLog
 from sskafka.runtime.background import LoopBackground
@@ -46,7 +47,7 @@ from sskafka.runtime.descriptors import ConnectionDescriptors, SpareDescriptors,
 from sskafka.runtime.event_loop import new_event_loop
 from sskafka.runtime.loop_watchdog import LoopWatchdog
 from sskafka.runtime.tasks import BackgroundTasks, RequestTasks
-from sskafka.servers.kafka.authorization import AllowAll
+from sskafka.servers.kafka.authorization import AllowAll, Authorizer
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
 from sskafka.servers.kafka.handlers.broker_identity import BrokerIdentityHandler
 from sskafka.servers.kafka.listener import ConnectionLimits, Listener
@@ -165,6 +166,7 @@ class Broker:
         self._stack.callback(logs.release)
         control = self._control = self._make_control(context)
         self._stack.callback(lambda: logs.close(control.broker_epoch))
+        self._authorizer = self._make_authorizer(control.feed.subscribe)
         services = self._services = BrokerServices(context, logs, control) if is_broker else None
         self._listeners = KafkaListeners(self.settings, self._sockets, partial(self._client_listener, context))
         control.feed.subscribe(self._apply_settings)
@@ -173,10 +175,12 @@ class Broker:
         await self._serve_quorum(context, control)
         if services is None:
             await control.begin()
-            self._other_servers = OtherServers(context, self._sockets, control, None)
+            self._other_servers = OtherServers(context, self._sockets, control, None, self._authorizer)
             self._other_servers.maybe_open_http(self.samples)
             return
-        others = self._other_servers = OtherServers(context, self._sockets, control, services.replicas)
+        others = self._other_servers = OtherServers(
+            context, self._sockets, control, services.replicas, self._authorizer
+        )
         self._register_apis(services, others, control)
         await self._join_cluster(context, control, logs, others)
         await others.maybe_open_adr()
@@ -288,9 +292,10 @@ class Broker:
         thread = control.thread
         registry = Registry(RequestTasks().spawn)
         serve_controller_apis(registry, control, self.settings, self.cluster_id)
+        authorizer = await thread.call(self._controller_authorizer(control))
         for item in self.settings.controller_listeners:
             counters, quotas = ConnectionCounters(), self._controller_quotas
-            listener = self._listener(context, item, registry.by_key, counters, quotas)
+            listener = self._listener(context, item, registry.by_key, counters, quotas, authorizer)
             await thread.call(listener.start(self._sockets[item.name], self.settings["socket.listen.backlog.size"]))
             self._stack.push_async_callback(_stop_on, thread, listener)
 
@@ -312,7 +317,18 @@ class Broker:
             log.error("the listeners stay as they are: %s", error)
 
     def _client_listener(self, context: BrokerContext, address: Endpoint) -> Listener:
-        return self._listener(context, address, self._served.by_key, self._connections, self._quotas)
+        return self._listener(context, address, self._served.by_key, self._connections, self._quotas, self._authorizer)
+
+    async def _controller_authorizer(self, control: NodeControl) -> Authorizer:
+        """Called on the control loop, which has an authorizer of its own."""
+        return self._make_authorizer(control.direct.subscribe)
+
+    def _make_authorizer(self, subscribe: Callable[[MetadataListener], None]) -> Authorizer:
+        if not self.settings["authorizer.class.name"]:
+            return AllowAll()
+        authorizer = on_demand.AclAuthorizer(self.settings, self._clock.monotonic_ms)
+        subscribe(authorizer.metadata_changed)
+        return authorizer
 
     def _listener(
         self,
@@ -321,6 +337,7 @@ class Broker:
         apis: dict[int, ServedApi],
         counters: ConnectionCounters,
         quotas: ConnectionQuotas,
+        authorizer: Authorizer,
     ) -> Listener:
         settings = self.settings
         limits = ConnectionLimits(
@@ -336,7 +353,7 @@ class Broker:
         return Listener(
             address.name,
             apis,
-            AllowAll(),
+            authorizer,
             limits,
             quotas,
             memory,

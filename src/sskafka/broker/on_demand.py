@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from sskafka.servers.adr.service import AdrService as AdrService
     from sskafka.servers.http.configuration import Configuration as Configuration
     from sskafka.servers.http.supervisor import HttpServerProcess as HttpServerProcess
+    from sskafka.servers.kafka.acl_authorizer import AclAuthorizer as AclAuthorizer
     from sskafka.servers.kafka.handlers import absent_features as absent_features
     from sskafka.servers.kafka.handlers import sasl as sasl
+    from sskafka.servers.kafka.handlers.acls import AclHandlers as AclHandlers
     from sskafka.servers.kafka.handlers.client_quotas import ClientQuotaHandlers as ClientQuotaHandlers
     from sskafka.servers.kafka.handlers.config_resources import ConfigResourcesHandler as ConfigResourcesHandler
     from sskafka.servers.kafka.handlers.consumer_groups import ConsumerGroupHandlers as ConsumerGroupHandlers
@@ -79,6 +81,8 @@ _MODULES = {
     "AdrService": "sskafka.servers.adr.service",
     "Configuration": "sskafka.servers.http.configuration",
     "HttpServerProcess": "sskafka.servers.http.supervisor",
+    "AclAuthorizer": "sskafka.servers.kafka.acl_authorizer",
+    "AclHandlers": "sskafka.servers.kafka.handlers.acls",
     "absent_features": "sskafka.servers.kafka.handlers.absent_features",
     "ClientQuotaHandlers": "sskafka.servers.kafka.handlers.client_quotas",
     "ConfigResourcesHandler": "sskafka.servers.kafka.handlers.config_resources",

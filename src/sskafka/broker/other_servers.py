@@ -14,7 +14,7 @@ from sskafka.broker.sockets import ADR_LISTENER, HTTP_LISTENER, NodeSockets
 from sskafka.controller.node_control import NodeControl
 from sskafka.model.counters import AcceptorCounters, Sample
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.servers.kafka.authorization import AllowAll
+from sskafka.servers.kafka.authorization import Authorizer
 
 if TYPE_CHECKING:
     from sskafka.servers.local.server import Answer
@@ -22,13 +22,19 @@ if TYPE_CHECKING:
 
 class OtherServers:
     def __init__(
-        self, context: BrokerContext, sockets: NodeSockets, control: NodeControl, replicas: ReplicaManager | None
+        self,
+        context: BrokerContext,
+        sockets: NodeSockets,
+        control: NodeControl,
+        replicas: ReplicaManager | None,
+        authorizer: Authorizer,
     ) -> None:
         """`replicas`: None on a node that is only a controller."""
         self._context = context
         self._sockets = sockets
         self._control = control
         self._replicas = replicas
+        self._authorizer = authorizer
         self._http: on_demand.HttpServerProcess | None = None
         self._adr_acceptor: AcceptorCounters | None = None
 
@@ -103,7 +109,7 @@ class OtherServers:
             self._control.client,
             on_demand.LocalPartitions(self._replicas, clock, executor),
             on_demand.RemotePartitions(lambda: on_demand.Cluster(self._sockets.bootstrap_servers)),
-            AllowAll(),
+            self._authorizer,
             clock,
             executor,
             self._context.requests.spawn,

@@ -8,13 +8,18 @@ from typing import Any
 from sskafka.client.connection import Address
 from sskafka.controller.control_plane import ControlPlane
 from sskafka.controller.link import ControllerLink
+from sskafka.metadata.acls.binding import AclBinding
 from sskafka.metadata.image import ClusterImage
+from sskafka.model.acl import Caller
 from sskafka.model.errors import ErrorCode
+from sskafka.quorum.committed_metadata import Listener
 from sskafka.quorum.metadata_feed import MetadataFeed
 from sskafka.quorum.raft_messages import WireRequest
 from sskafka.runtime.control_thread import ControlThread
+from sskafka.wire.messages.create_acls import CreateAclsRequest, CreateAclsResponse
 from sskafka.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from sskafka.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from sskafka.wire.messages.delete_acls import DeleteAclsResponse
 from sskafka.wire.messages.delete_topics import DeleteTopicsResponse
 from sskafka.wire.schema import Message
 
@@ -36,9 +41,13 @@ class DirectControl:
     def voter_addresses(self) -> Mapping[int, Address]:
         return self._plane.addresses
 
-    async def ask(self, request: Message, timeout_ms: int) -> Any:
+    def subscribe(self, listener: Listener) -> None:
+        """`listener` is called at once with all metadata, then after every change."""
+        self._plane.committed.subscribe(listener)
+
+    async def ask(self, request: Message, timeout_ms: int, caller: Caller | None = None) -> Any:
         """The answer of the active controller, wherever it is."""
-        return await self._link.ask(request, timeout_ms)
+        return await self._link.ask(request, timeout_ms, caller)
 
     async def decide(self, request: Message) -> Any:
         """The answer of this node's controller; KafkaError NOT_CONTROLLER unless it is the active one."""
@@ -62,8 +71,8 @@ class ControlClient:
         """As far as this broker has taken it in."""
         return self._feed.image
 
-    async def ask(self, request: Message, timeout_ms: int) -> Any:
-        answer = await self._thread.call(self._direct.ask(request, timeout_ms))
+    async def ask(self, request: Message, timeout_ms: int, caller: Caller | None = None) -> Any:
+        answer = await self._thread.call(self._direct.ask(request, timeout_ms, caller))
         with suppress(TimeoutError):
             async with asyncio.timeout(OWN_CHANGE_TIMEOUT_S):
                 await self._feed.until(lambda image: shows(image, request, answer))
@@ -91,8 +100,42 @@ def shows(image: ClusterImage, request: Message, response: Message) -> bool:
         case CreatePartitionsRequest(validate_only=False), CreatePartitionsResponse(results=results):
             grown = {result.name for result in results if result.error_code == ErrorCode.NONE}
             return all(_has(image, topic.name, topic.count) for topic in request.topics if topic.name in grown)
+        case CreateAclsRequest(creations=asked), CreateAclsResponse(results=outcomes):
+            created_acls = {
+                AclBinding(
+                    one.resource_type,
+                    one.resource_name,
+                    one.resource_pattern_type,
+                    one.principal,
+                    one.host,
+                    one.operation,
+                    one.permission_type,
+                )
+                for one, outcome in zip(asked, outcomes, strict=True)
+                if outcome.error_code == ErrorCode.NONE
+            }
+            return created_acls <= _acls(image)
+        case _, DeleteAclsResponse(filter_results=deletions):
+            deleted_acls = {
+                AclBinding(
+                    acl.resource_type,
+                    acl.resource_name,
+                    acl.pattern_type,
+                    acl.principal,
+                    acl.host,
+                    acl.operation,
+                    acl.permission_type,
+                )
+                for deletion in deletions
+                for acl in deletion.matching_acls
+            }
+            return deleted_acls.isdisjoint(_acls(image))
         case _:
             return True
+
+
+def _acls(image: ClusterImage) -> set[AclBinding]:
+    return {AclBinding.from_record(record) for record in image.access_control.values()}
 
 
 def _has(image: ClusterImage, name: str, partitions: int) -> bool:

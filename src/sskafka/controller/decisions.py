@@ -8,6 +8,7 @@ when brokers were last heard of.
 from collections.abc import Callable
 from typing import Any
 
+from sskafka.metadata.acls.changes import create_acls, delete_acls
 from sskafka.metadata.alter_partition import alter_partition
 from sskafka.metadata.brokers.heartbeats import broker_heartbeat
 from sskafka.metadata.brokers.lifecycle import (
@@ -65,6 +66,8 @@ class Decisions:
             ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda image, request: incremental_alter_configs(
                 image, request, settings
             ),
+            ApiKey.CREATE_ACLS: lambda image, request: create_acls(image, request, random),
+            ApiKey.DELETE_ACLS: delete_acls,
             ApiKey.ALLOCATE_PRODUCER_IDS: allocate_producer_ids,
             ApiKey.ALTER_PARTITION: lambda image, request: alter_partition(image, request, settings),
             ApiKey.ELECT_LEADERS: lambda image, request: elect_leaders(image, request, settings),

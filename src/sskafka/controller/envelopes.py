@@ -1,11 +1,14 @@
 """Envelopes: a client's request as the broker it was sent to passes it on to the controller.
 
-Inside stands a whole request, header and message, and in the answer a whole response. The broker that passes it on has
-checked what its client may do; the principal is not sent along, and the controller trusts its brokers.
+Inside stands a whole request, header and message, and in the answer a whole response. The envelope names the client's
+principal, in the form of Kafka's DefaultKafkaPrincipalBuilder, and address, so that the node of the controller can
+check what the client may do. An envelope without a principal has a request of the broker itself.
 """
 
+from ipaddress import ip_address
 from typing import Any, NamedTuple
 
+from sskafka.model.acl import Caller
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.apis import API_BY_KEY
 from sskafka.wire.codec import decode, encode
@@ -16,6 +19,7 @@ from sskafka.wire.header import (
     encode_request_header,
     encode_response_header,
 )
+from sskafka.wire.messages.default_principal import DefaultPrincipalData
 from sskafka.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from sskafka.wire.schema import Message
 
@@ -30,13 +34,18 @@ class Letter(NamedTuple):
     version: int
     correlation_id: int
     request: Message
+    caller: Caller | None
+    """None: the broker that sent the envelope asks on its own account."""
 
 
-def put_into_envelope(request: Message, version: int) -> EnvelopeRequest:
+def put_into_envelope(request: Message, version: int, caller: Caller | None) -> EnvelopeRequest:
     key = request.SCHEMA.key
     assert key is not None
     header = encode_request_header(key, version, NO_CORRELATION, CLIENT_ID)
-    return EnvelopeRequest(header + encode(request, version), None)
+    data = header + encode(request, version)
+    if caller is None:
+        return EnvelopeRequest(data, None)
+    return EnvelopeRequest(data, _principal_bytes(caller.principal), _address_bytes(caller.host))
 
 
 def open_answer(envelope: EnvelopeResponse, key: int, version: int) -> Any:
@@ -56,11 +65,45 @@ def open_envelope(envelope: EnvelopeRequest) -> Letter:
         if api is None or not api.has_version(header.api_version):
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
         request = decode(api.request_class(), header.api_version, data, header.body_position)
+        caller = _caller(envelope)
     except MalformedMessageError as error:
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
-    return Letter(header.api_key, header.api_version, header.correlation_id, request)
+    return Letter(header.api_key, header.api_version, header.correlation_id, request, caller)
 
 
 def answer_envelope(letter: Letter, response: Message) -> EnvelopeResponse:
     header = encode_response_header(letter.key, letter.version, letter.correlation_id)
     return EnvelopeResponse(header + encode(response, letter.version))
+
+
+# --- who asks ---------------------------------------------------------------------------------------
+
+_PRINCIPAL_VERSION = 0
+
+
+def _principal_bytes(principal: str) -> bytes:
+    """Kafka's DefaultKafkaPrincipalBuilder puts the version of the structure before it."""
+    kind, _, name = principal.partition(":")
+    return _PRINCIPAL_VERSION.to_bytes(2, "big") + encode(DefaultPrincipalData(kind, name), _PRINCIPAL_VERSION)
+
+
+def _address_bytes(host: str) -> bytes:
+    try:
+        return ip_address(host.partition("%")[0]).packed
+    except ValueError:  # a connection over a local socket has no address
+        return b""
+
+
+def _caller(envelope: EnvelopeRequest) -> Caller | None:
+    """Raises KafkaError when the envelope names a principal that cannot be read."""
+    data = envelope.request_principal
+    if data is None:
+        return None
+    try:
+        if int.from_bytes(data[:2], "big") != _PRINCIPAL_VERSION:
+            raise ValueError("the version of the principal is not known")
+        principal = decode(DefaultPrincipalData, _PRINCIPAL_VERSION, data, 2)
+        host = str(ip_address(envelope.client_host_address)) if envelope.client_host_address else ""
+    except (MalformedMessageError, ValueError, IndexError) as error:
+        raise KafkaError(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, str(error)) from error
+    return Caller(f"{principal.type}:{principal.name}", host)

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from sskafka.client.broker_link import BrokerLink, BrokerLinks, LinkTo
 from sskafka.client.errors import ClientError, UnsupportedApiError
 from sskafka.controller.envelopes import open_answer, put_into_envelope
+from sskafka.model.acl import Caller
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.raft.voters import NO_NODE
 from sskafka.runtime.clock import Clock
@@ -60,13 +61,15 @@ class ControllerLink:
         self._links = BrokerLinks(link_to)
         self._clock = clock
 
-    async def ask(self, request: Message, timeout_ms: int) -> Any:
-        """The controller's answer. Raises KafkaError when there was none in time, with the reason."""
+    async def ask(self, request: Message, timeout_ms: int, caller: Caller | None = None) -> Any:
+        """The controller's answer. Raises KafkaError when there was none in time, with the reason.
+
+        `caller`: the client for which this broker asks; None: it asks on its own account."""
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         problem = "no controller is elected"
         while (left_ms := deadline_ms - self._clock.monotonic_ms()) > 0:
             try:
-                return await self._ask_leader(request, left_ms)
+                return await self._ask_leader(request, left_ms, caller)
             except UnsupportedApiError as error:
                 raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, str(error)) from error
             except ClientError as error:
@@ -80,23 +83,24 @@ class ControllerLink:
             await self._leaders.leader_changed(RETRY_PAUSE_MS / 1000)
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, f"no answer from the controller in {timeout_ms} ms: {problem}")
 
-    async def _ask_leader(self, request: Message, timeout_ms: float) -> Any:
+    async def _ask_leader(self, request: Message, timeout_ms: float, caller: Caller | None) -> Any:
         leader_id = self._leaders.leader_id
         if leader_id == self._node_id:
             async with asyncio.timeout(timeout_ms / 1000):
                 return await self._decide_here(request)
         if leader_id == NO_NODE:
             raise KafkaError(ErrorCode.NOT_CONTROLLER)
-        return await self._send(self._links.to(leader_id), request, min(timeout_ms, self._socket_timeout_ms))
+        link = self._links.to(leader_id)
+        return await self._send(link, request, min(timeout_ms, self._socket_timeout_ms), caller)
 
-    async def _send(self, link: BrokerLink, request: Message, timeout_ms: float) -> Any:
+    async def _send(self, link: BrokerLink, request: Message, timeout_ms: float, caller: Caller | None) -> Any:
         key = request.SCHEMA.key
         assert key is not None
         api = API_BY_KEY[key]
         limit_ms = int(timeout_ms) or 1
         if api.forwarded:
             version = await link.version_for(type(request))
-            envelope = put_into_envelope(request, version)
+            envelope = put_into_envelope(request, version, caller)
             return open_answer(await link.request(envelope, EnvelopeResponse, timeout_ms=limit_ms), key, version)
         answer = await link.request(request, api.response_class(), timeout_ms=limit_ms)
         if answer.error_code == ErrorCode.NOT_CONTROLLER:

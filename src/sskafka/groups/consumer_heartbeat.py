@@ -1,6 +1,6 @@
 """A ConsumerGroupHeartbeat request, and the checks of its fields."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from sskafka.groups import consumer_records as records
@@ -20,6 +20,8 @@ class Heartbeat(NamedTuple):
     request: ConsumerGroupHeartbeatRequest
     version: int
     client: Client
+    may_describe: Callable[[str], bool] | None = None
+    """Whether the client may describe a topic: its pattern matches only such topics. None: it may describe all."""
 
     @property
     def reported(self) -> Partitions | None:

@@ -105,7 +105,7 @@ class ConsumerRequests:
         if member.member_id in draft.group.members:
             self.watch(draft.group, member)  # even if the rest of the heartbeat is refused, the member is alive
         said = heartbeat.applied_to(member)
-        draft = self.changed(draft, member, said, now_ms)
+        draft = self.changed(draft, member, said, now_ms, heartbeat.may_describe)
         draft = self.maybe_assign(draft, now_ms)
         is_resubscribed = said.subscription != member.subscription
         draft = self.reconcile(draft, member.member_id, heartbeat.reported, is_resubscribed, now_ms)
@@ -173,7 +173,14 @@ class ConsumerRequests:
 
     # -- what changes
 
-    def changed(self, draft: Draft, member: ConsumerMember, said: ConsumerMember, now_ms: int) -> Draft:
+    def changed(
+        self,
+        draft: Draft,
+        member: ConsumerMember,
+        said: ConsumerMember,
+        now_ms: int,
+        may_describe: Callable[[str], bool] | None = None,
+    ) -> Draft:
         """Update the member, and begin a new group epoch if subscriptions or topics have changed."""
         group_id, is_new = draft.group.group_id, member.member_id not in draft.group.members
         is_bumped = said.topic_names != member.topic_names
@@ -185,12 +192,20 @@ class ConsumerRequests:
             draft = self._plus(draft, *_unused_patterns(draft.group))
         reason = "a member joined" if is_new else "the subscription of a member changed"
         is_moved = is_bumped or said.topic_regex != member.topic_regex
-        return self._maybe_begin_epoch(draft, is_bumped, is_moved, reason, now_ms)
+        return self._maybe_begin_epoch(draft, is_bumped, is_moved, reason, now_ms, may_describe)
 
     def topics_may_have_changed(self, draft: Draft, now_ms: int) -> Draft:
         return self._maybe_begin_epoch(draft, False, False, "", now_ms)
 
-    def _maybe_begin_epoch(self, draft: Draft, is_bumped: bool, is_moved: bool, reason: str, now_ms: int) -> Draft:
+    def _maybe_begin_epoch(
+        self,
+        draft: Draft,
+        is_bumped: bool,
+        is_moved: bool,
+        reason: str,
+        now_ms: int,
+        may_describe: Callable[[str], bool] | None = None,
+    ) -> Draft:
         """Begin a new group epoch if `is_bumped`, or if subscribed topics or the topics of patterns have changed.
 
         `is_moved`: the subscriptions of members have changed."""
@@ -205,7 +220,7 @@ class ConsumerRequests:
         if not is_concerned:
             return draft
         before = draft.group.regex_topics
-        draft = self._plus(draft, *self._resolved_patterns(draft.group, now_ms))
+        draft = self._plus(draft, *self._resolved_patterns(draft.group, now_ms, may_describe))
         is_resolved_anew = any(
             found != before.get(name, frozenset()) for name, found in draft.group.regex_topics.items()
         )
@@ -228,10 +243,16 @@ class ConsumerRequests:
             return draft
         return self._plus(draft, *self._new_target(group, now_ms))
 
-    def _resolved_patterns(self, group: ConsumerGroup, now_ms: int) -> Iterator[GroupRecord]:
-        """Yield a record for every pattern that matches other topics than before."""
+    def _resolved_patterns(
+        self, group: ConsumerGroup, now_ms: int, may_describe: Callable[[str], bool] | None
+    ) -> Iterator[GroupRecord]:
+        """Yield a record for every pattern that matches other topics than before.
+
+        As in Apache Kafka, the rights of the member whose request causes this decide for the whole group."""
         for pattern in patterns_of(group):
             found = self._news.matching(pattern)
+            if may_describe is not None:
+                found = frozenset(name for name in found if may_describe(name))
             if group.regex_topics.get(pattern) != found:
                 yield records.regex_record(group.group_id, pattern, found, now_ms)
 

@@ -1,6 +1,7 @@
 """Codes of Kafka's access control lists: operations, types of resources and patterns, permissions."""
 
 from enum import IntEnum
+from typing import NamedTuple
 
 
 class AclOperation(IntEnum):
@@ -60,3 +61,15 @@ ANONYMOUS = "User:ANONYMOUS"
 """The principal of a connection without authentication."""
 WILDCARD = "*"
 """Every resource of a type, every host; `User:*` is every principal."""
+
+
+class AuthorizerNotReadyError(Exception):
+    """The ACLs have not been read from the metadata log yet."""
+
+
+class Caller(NamedTuple):
+    """Who sent a request: what an Envelope says about the client of the broker that forwards its request."""
+
+    principal: str
+    host: str
+    """The address of the client as text."""

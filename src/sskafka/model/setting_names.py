@@ -6,7 +6,8 @@ from typing import Literal, TypeAlias
 Boolean: TypeAlias = Literal[
     "auto.create.topics.enable", "delete.topic.enable", "unclean.leader.election.enable",
     "auto.leader.rebalance.enable", "controlled.shutdown.enable", "log.preallocate", "log.cleaner.enable",
-    "transaction.partition.verification.enable", "transaction.two.phase.commit.enable", "lab.api"
+    "transaction.partition.verification.enable", "transaction.two.phase.commit.enable",
+    "allow.everyone.if.no.acl.found", "lab.api"
 ]
 Float: TypeAlias = Literal[
     "log.cleaner.io.max.bytes.per.second", "log.cleaner.io.buffer.load.factor", "log.cleaner.min.cleanable.ratio"
@@ -81,8 +82,8 @@ OptionalText: TypeAlias = Literal[
 ]
 Text: TypeAlias = Literal[
     "listener.security.protocol.map", "security.inter.broker.protocol", "max.connections.per.ip.overrides",
-    "log.message.timestamp.type", "compression.type", "group.consumer.migration.policy", "ssl.keystore.type",
-    "ssl.truststore.type", "ssl.client.auth", "ssl.protocol", "ssl.endpoint.identification.algorithm",
-    "ssl.principal.mapping.rules", "sasl.oauthbearer.sub.claim.name", "http.listener", "adr.listener",
-    "partitioner.hash"
+    "log.message.timestamp.type", "compression.type", "group.consumer.migration.policy", "authorizer.class.name",
+    "super.users", "ssl.keystore.type", "ssl.truststore.type", "ssl.client.auth", "ssl.protocol",
+    "ssl.endpoint.identification.algorithm", "ssl.principal.mapping.rules", "sasl.oauthbearer.sub.claim.name",
+    "http.listener", "adr.listener", "partitioner.hash"
 ]

@@ -134,6 +134,13 @@ class ReplicaManager:
         replicas = self._topics.get(topic)
         return replicas.partitions.get(index) if replicas is not None else None
 
+    def name_of(self, topic: str | Uuid) -> str | None:
+        """Return the name of a topic, or None for an id that the metadata does not have."""
+        if isinstance(topic, str):
+            return topic
+        found = self._image.topics_by_id.get(topic)
+        return found.name if found else None
+
     def counters_of(self, topic: str | Uuid) -> TopicCounters | None:
         replicas = self._topics.get(topic)
         return replicas.counters if replicas else None

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sskafka.metadata.acls.authorizer import AuthorizerNotReadyError, StandardAuthorizer, parse_super_users
+from sskafka.metadata.acls.authorizer import StandardAuthorizer, parse_super_users
 from sskafka.metadata.acls.binding import AclBinding
 from sskafka.metadata.acls.changes import CHANGES_MAX, create_acls, delete_acls, describe_acls
 from sskafka.metadata.acls.filter import AclFilter
@@ -12,7 +12,7 @@ from sskafka.metadata.controller_result import ControllerResult
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import AccessControlEntryRecord, FeatureLevelRecord
-from sskafka.model.acl import AclOperation, AclPermission, PatternType, ResourceType
+from sskafka.model.acl import AclOperation, AclPermission, AuthorizerNotReadyError, PatternType, ResourceType
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from sskafka.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest

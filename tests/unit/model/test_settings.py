@@ -79,8 +79,6 @@ def test_a_topic_setting_in_the_broker_file_names_the_right_one() -> None:
         ("ssl.provider", "BCFIPS", "TLS is done by OpenSSL here"),
         ("listener.name.clients.ssl.provider", "BCFIPS", "TLS is done by OpenSSL here"),
         ("sasl.kerberos.service.name", "kafka", "Kerberos is not"),
-        ("authorizer.class.name", "org.example.Authorizer", "ACLs and authorizers are not supported"),
-        ("super.users", "User:admin", "ACLs and authorizers are not supported"),
         ("delegation.token.secret.key", "hunter2", "delegation tokens are not supported"),
         ("client.quota.callback.class", "org.example.Quota", "Java classes cannot be loaded"),
         ("metric.reporters", "org.example.Reporter", "collect the metrics from /metrics"),
@@ -102,6 +100,14 @@ def test_settings_of_missing_features_stop_the_start_with_cause_and_next_step(ke
     assert "hunter2" not in text
 
 
+def test_the_only_authorizer_is_the_standard_one() -> None:
+    name = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+    settings = resolve({"authorizer.class.name": name, "super.users": "User:admin"})
+    assert (settings["authorizer.class.name"], settings["super.users"]) == (name, "User:admin")
+    with pytest.raises(SettingError, match="StandardAuthorizer"):
+        resolve({"authorizer.class.name": "org.example.Authorizer"})
+
+
 @pytest.mark.parametrize(
     ("key", "said"),
     [
@@ -109,7 +115,7 @@ def test_settings_of_missing_features_stop_the_start_with_cause_and_next_step(ke
         ("listener.name.clients.ssl.of.another.version", "this TLS setting is not supported"),
         ("plain.sasl.jaas.config", "this SASL setting is not supported"),
         ("sasl.of.another.version", "this SASL setting is not supported"),
-        ("authorizer.of.another.version", "ACLs and authorizers are not supported"),
+        ("authorizer.of.another.version", "the only authorizer is StandardAuthorizer"),
         ("delegation.token.master.key", "delegation tokens are not supported"),
         ("quota.producer.default", "client quotas are not enforced"),
     ],

@@ -473,7 +473,7 @@ def test_connections_beyond_the_limit_are_refused() -> None:
 
 
 class DenyAll:
-    def allows(self, principal: str, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
+    def allows(self, context: object, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
         return False
 
 

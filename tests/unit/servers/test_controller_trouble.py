@@ -34,18 +34,20 @@ SETTINGS = Settings.resolve(overrides={"node.id": "1"})
 class FullController:
     image = ClusterImage()
 
-    async def ask(self, request: Message, timeout_ms: int) -> Any:
+    async def ask(self, request: Message, timeout_ms: int, caller: object = None) -> Any:
         raise StorageError(TEXT)
 
 
 class AllButSecrets(AllowAll):
-    def allows(self, principal: str, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
+    def allows(self, context: object, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
         return resource_type == ResourceType.TOPIC and name != "secret"
+
+    would_allow = allows
 
 
 def request() -> Request:
-    connection: Any = SimpleNamespace(authorizer=AllButSecrets(), principal="User:me")
-    return Request(connection, 0, 1, None, memoryview(b""), 0, 0)
+    connection: Any = SimpleNamespace(authorizer=AllButSecrets(), principal="User:me", host="127.0.0.1")
+    return Request(connection, 0, 1, None, memoryview(b""), 0, 0, 0)
 
 
 def topic_handlers() -> TopicHandlers:
@@ -109,7 +111,7 @@ def test_there_are_no_producer_ids() -> None:
 
     async def ask() -> int:
         handlers = ProducerHandlers(None, ProducerIds(allocate), None)  # type: ignore[arg-type]
-        asked = Request(SimpleNamespace(authorizer=AllowAll(), principal="me"), 0, 1, None, memoryview(b""), 0, 0)  # type: ignore[arg-type]
+        asked = Request(SimpleNamespace(authorizer=AllowAll(), principal="me"), 0, 1, None, memoryview(b""), 0, 0, 0)  # type: ignore[arg-type]
         return (await handlers.init_producer_id(InitProducerIdRequest(transactional_id=None), asked)).error_code
 
     assert asyncio.run(ask()) == FULL

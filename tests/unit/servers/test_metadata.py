@@ -21,7 +21,7 @@ def test_an_unknown_topic_id_is_answered_without_a_name(version: int, name: str 
     handler = MetadataHandler(view, SimpleNamespace(automatic=False))  # type: ignore[arg-type]
     connection: Any = SimpleNamespace(authorizer=AllowAll(), principal="User:me", listener_name="PLAINTEXT")
     asked = MetadataRequest(topics=[MetadataRequestTopic(topic_id=bytes(range(16)), name=None)])
-    request = Request(connection, version, 1, None, memoryview(b""), 0, 0)
+    request = Request(connection, version, 1, None, memoryview(b""), 0, 0, 3)
     answer = handler.metadata(asked, request)
     (topic,) = decode(MetadataResponse, version, encode(answer, version)).topics
     assert (topic.error_code, topic.name) == (ErrorCode.UNKNOWN_TOPIC_ID, name)
@@ -32,7 +32,7 @@ def test_names_beside_ids_are_left_out() -> None:
     handler = MetadataHandler(view, SimpleNamespace(automatic=False))  # type: ignore[arg-type]
     connection: Any = SimpleNamespace(authorizer=AllowAll(), principal="User:me", listener_name="PLAINTEXT")
     asked = [MetadataRequestTopic(name="bad/name"), MetadataRequestTopic(topic_id=bytes(range(16)), name=None)]
-    answer = handler.metadata(MetadataRequest(topics=asked), Request(connection, 12, 1, None, memoryview(b""), 0, 0))
+    answer = handler.metadata(MetadataRequest(topics=asked), Request(connection, 12, 1, None, memoryview(b""), 0, 0, 3))
     assert [(topic.error_code, topic.topic_id) for topic in answer.topics] == [
         (ErrorCode.UNKNOWN_TOPIC_ID, bytes(range(16)))
     ]
@@ -42,7 +42,7 @@ def test_rights_on_a_bad_name_are_told_when_asked_for() -> None:
     view = ClusterView("cluster", ClusterImage, lambda: 1)
     handler = MetadataHandler(view, SimpleNamespace(automatic=False))  # type: ignore[arg-type]
     connection: Any = SimpleNamespace(authorizer=AllowAll(), principal="User:me", listener_name="PLAINTEXT")
-    request = Request(connection, 11, 1, None, memoryview(b""), 0, 0)
+    request = Request(connection, 11, 1, None, memoryview(b""), 0, 0, 3)
     for is_asked, rights in ((True, 3576), (False, -(2**31))):
         asked = MetadataRequest([MetadataRequestTopic(name="bad/name")], include_topic_authorized_operations=is_asked)
         (topic,) = handler.metadata(asked, request).topics

@@ -20,8 +20,10 @@ from sskafka.wire.messages.describe_topic_partitions import (
 
 
 class AllButSecrets:
-    def allows(self, principal: str, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
+    def allows(self, context: object, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
         return name != "secret"
+
+    would_allow = allows
 
 
 def handler(*names: str) -> TopicPartitionsHandler:
@@ -36,7 +38,7 @@ def handler(*names: str) -> TopicPartitionsHandler:
 
 def describe(handler: TopicPartitionsHandler, **fields: Any) -> DescribeTopicPartitionsResponse:
     connection: Any = SimpleNamespace(authorizer=AllButSecrets(), principal="User:me", listener_name="PLAINTEXT")
-    request = Request(connection, 0, 1, None, memoryview(b""), 0, 0)
+    request = Request(connection, 0, 1, None, memoryview(b""), 0, 0, 75)
     return handler.describe(DescribeTopicPartitionsRequest(**fields), request)
 
 

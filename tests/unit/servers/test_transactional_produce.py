@@ -79,7 +79,7 @@ class World:
             correlation_id=number,
             park=lambda: None,
             connection=SimpleNamespace(closed=False),
-            may_on_topic=lambda operation, topic: topic not in self.forbidden,
+            may_see=lambda resource_type, topic, operation: topic not in self.forbidden,
         )
 
     def request_of_several(self, *producer_ids: int) -> None:

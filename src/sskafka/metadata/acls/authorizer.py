@@ -16,17 +16,20 @@ from collections.abc import Iterable, Mapping
 from sskafka.metadata.acls.binding import AclBinding, normal_address
 from sskafka.metadata.acls.index import AclIndex
 from sskafka.metadata.records import AccessControlEntryRecord
-from sskafka.model.acl import WILDCARD, AclOperation, AclPermission, PatternType, ResourceType
+from sskafka.model.acl import (
+    WILDCARD,
+    AclOperation,
+    AclPermission,
+    AuthorizerNotReadyError,
+    PatternType,
+    ResourceType,
+)
 from sskafka.model.ids import Uuid
 
 EVERY_PRINCIPAL = "User:*"
 DECISIONS_KEPT_MAX = 50_000
 _ANY_RESOURCE = "\x00any"  # no resource has this name; stands for decisions about a whole type
 _PROBED_NAME = "hardcode"  # Kafka asks for this name to find out whether a principal may do something everywhere
-
-
-class AuthorizerNotReadyError(Exception):
-    """The ACLs have not been read from the metadata log yet."""
 
 
 class StandardAuthorizer:

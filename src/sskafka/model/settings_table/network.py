@@ -2,7 +2,7 @@
 
 from sskafka.model.listeners import ConnectionCounts
 from sskafka.model.setting import INT_MAX, AtLeast, Importance, OneOf, Setting, Type, Update
-from sskafka.model.settings_table.unsupported import no_authorizer, purgatory, threads
+from sskafka.model.settings_table.unsupported import no_wait_for_authorizer, purgatory, threads
 
 INT, LONG, STRING, LIST, BOOLEAN = Type.INT, Type.LONG, Type.STRING, Type.LIST, Type.BOOLEAN
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
@@ -25,7 +25,7 @@ NETWORK = (
     Setting("security.inter.broker.protocol", STRING, "PLAINTEXT",
             OneOf(("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")), READ_ONLY, MEDIUM,
             "Where inter.broker.listener.name is not set: the listener with this name, if there is one."),
-    no_authorizer("early.start.listeners", LIST, None, None, READ_ONLY, HIGH,
+    no_wait_for_authorizer("early.start.listeners", LIST, None, None, READ_ONLY, HIGH,
             "Listeners that open before the authorizer is ready."),
     Setting("socket.send.buffer.bytes", INT, -1, None, READ_ONLY, HIGH,
             "Size of the send buffer of a connection; -1 leaves it to the operating system, which adapts it.",

@@ -1,7 +1,7 @@
 """TLS, SASL, authorization, delegation tokens. What is not supported is known, so that it is refused with a reason."""
 
 from sskafka.model.setting import AtLeast, EachOf, Importance, OneOf, Setting, Type, Update
-from sskafka.model.settings_table.unsupported import authorizer, delegation_tokens, java_class, sasl, tls
+from sskafka.model.settings_table.unsupported import delegation_tokens, java_class, sasl, tls
 
 INT, LONG, STRING, LIST, BOOLEAN = Type.INT, Type.LONG, Type.STRING, Type.LIST, Type.BOOLEAN
 SHORT, DOUBLE = Type.SHORT, Type.DOUBLE
@@ -10,15 +10,17 @@ HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
 READ_ONLY, PER_BROKER = Update.READ_ONLY, Update.PER_BROKER
 
 OAUTH_VALIDATOR = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
+STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 # fmt: off
 SECURITY = (
-    authorizer("authorizer.class.name", STRING, "", None, READ_ONLY, LOW,
-            "What decides who may do what; empty allows everything."),
-    authorizer("super.users", STRING, "", None, READ_ONLY, MEDIUM,
-            "Principals that may do everything, separated by semicolons.", hidden_while_unset=True),
-    authorizer("allow.everyone.if.no.acl.found", BOOLEAN, False, None, READ_ONLY, MEDIUM,
-            "Whether a resource without any rule is open to all.", hidden_while_unset=True),
+    Setting("authorizer.class.name", STRING, "", OneOf(("", STANDARD_AUTHORIZER)), READ_ONLY, LOW,
+            "Decides what clients may do. Empty: every client may do everything. StandardAuthorizer: ACLs decide."),
+    Setting("super.users", STRING, "", None, READ_ONLY, MEDIUM,
+            "Principals that may do everything, separated by semicolons. The principals of brokers and controllers "
+            "belong here.", hidden_while_unset=True),
+    Setting("allow.everyone.if.no.acl.found", BOOLEAN, False, None, READ_ONLY, MEDIUM,
+            "Whether everybody may use a resource to which no ACL applies.", hidden_while_unset=True),
     java_class("principal.builder.class", CLASS,
             "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder", None, PER_BROKER, MEDIUM,
             "How a connection is turned into a principal."),

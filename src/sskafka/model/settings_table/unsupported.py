@@ -15,16 +15,12 @@ NO_SASL = (
     "this SASL setting is not supported; remove the setting (the mechanisms PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and "
     "OAUTHBEARER are supported, Kerberos is not)"
 )
-NO_AUTHORIZER = (
-    "ACLs and authorizers are not supported, every client may do everything; remove the setting and "
-    "restrict access to the listeners by network rules"
-)
+NO_AUTHORIZER = "the only authorizer is StandardAuthorizer, which does not know the setting; remove the setting"
 NO_DELEGATION_TOKENS = "delegation tokens are not supported; remove the setting"
 NO_QUOTAS = "client quotas are not enforced; remove the setting"
 
 tls = partial(Setting, refused_because=NO_TLS)
 sasl = partial(Setting, refused_because=NO_SASL)
-authorizer = partial(Setting, refused_because=NO_AUTHORIZER)
 delegation_tokens = partial(Setting, refused_because=NO_DELEGATION_TOKENS)
 java_class = partial(
     Setting,
@@ -74,4 +70,7 @@ client_quotas = partial(Setting, no_effect_because="client quotas and controller
 sampled_metrics = partial(
     Setting, no_effect_because="metrics are plain counters here; whoever collects them computes rates and averages"
 )
-no_authorizer = partial(Setting, no_effect_because="there is no authorizer whose start listeners would wait for")
+no_wait_for_authorizer = partial(
+    Setting,
+    no_effect_because="the listeners of a broker open before the ACLs are read; until then only super users are served",
+)

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.servers.adr.caller import http_caller
 from sskafka.servers.adr.errors import AdrServiceError, NotTakenError
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.adr import Consume, Produce
@@ -83,19 +84,21 @@ class AdrEndpoints:
     async def http_produce(self, details: Mapping[str, Any]) -> dict[str, Any]:
         key = details["key"]
         data = b64decode(details["data"])
-        placed = await self.service.produce(Produce(details["topic"], key.encode() if key else None, data))
+        wanted = Produce(details["topic"], key.encode() if key else None, data)
+        placed = await self.service.produce(wanted, http_caller(details, "Produce"))
         return {"partition": placed.partition, "offset": placed.offset}
 
     async def http_consume(self, details: Mapping[str, Any]) -> dict[str, Any]:
         topic, partition, offset = details["topic"], details["partition"], details["offset"]
         if partition is None:
-            partition = await self.service.fullest_partition(topic, offset)
-        found = await self.service.consume(Consume(topic, partition, offset, details["batch_size"]))
+            partition = await self.service.fullest_partition(topic, offset, http_caller(details, "Consume"))
+        wanted = Consume(topic, partition, offset, details["batch_size"])
+        found = await self.service.consume(wanted, http_caller(details, "Consume"))
         messages = [{"offset": at, "data": b64encode(data).decode()} for at, data in found.messages]
         return {"partition": partition, "next_offset": found.next_offset, "messages": messages}
 
     async def http_flush(self, details: Mapping[str, Any]) -> dict[str, Any]:
-        await self.service.flush()
+        await self.service.flush(http_caller(details, "Flush"))
         return {}
 
     def _refusing(self, work: "Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]") -> "Answer":

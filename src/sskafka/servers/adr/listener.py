@@ -20,6 +20,7 @@ from sskafka.model.errors import KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.runtime.descriptors import ConnectionDescriptors
 from sskafka.servers.acceptor import Acceptor
+from sskafka.servers.adr.caller import binary_caller
 from sskafka.servers.adr.errors import AdrServiceError
 from sskafka.servers.adr.service import AdrService
 from sskafka.servers.kafka.request_memory import LargeRequest, RequestMemory
@@ -232,6 +233,8 @@ class AdrListener:
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, chosen: Chosen) -> None:
         task = asyncio.current_task()
         assert task is not None
+        peer = writer.get_extra_info("peername")
+        host = str(peer[0]) if peer else ""
         while True:
             async with asyncio.timeout(self._idle_s):
                 length, frame_type = read_head(await reader.readexactly(HEADER_BYTES))
@@ -242,9 +245,9 @@ class AdrListener:
                 return
             if isinstance(request, Consume):
                 async with self._answer_slots.slot(task.cancel) as slot:
-                    await self._send(writer, await self._answer(request, frame_type, chosen), slot)
+                    await self._send(writer, await self._answer(request, frame_type, chosen, host), slot)
             else:
-                await self._send(writer, await self._answer(request, frame_type, chosen))
+                await self._send(writer, await self._answer(request, frame_type, chosen, host))
 
     async def _send(self, writer: asyncio.StreamWriter, answer: Answer, slot: AnswerSlot | None = None) -> None:
         """Send in pieces: what the client does not take yet is held once, here, and not in the transport too."""
@@ -287,15 +290,15 @@ class AdrListener:
             room[: len(data)] = data
             self._memory.received(large, len(data))
 
-    async def _answer(self, request: Request, frame_type: int, chosen: Chosen) -> Answer:
+    async def _answer(self, request: Request, frame_type: int, chosen: Chosen, host: str) -> Answer:
         try:
             match request:
                 case Produce():
-                    return await self._service.produce(request)
+                    return await self._service.produce(request, binary_caller(host, "Produce"))
                 case Consume():
-                    return await self._service.consume(self._resolved(request, chosen))
+                    return await self._service.consume(self._resolved(request, chosen), binary_caller(host, "Consume"))
                 case Flush():
-                    await self._service.flush()
+                    await self._service.flush(binary_caller(host, "Flush"))
                     return Flushed()
         except (AdrServiceError, KafkaError) as error:
             return Failure(answer_type(frame_type), str(error))

@@ -14,13 +14,14 @@ from typing import Any, TypeVar
 
 from sskafka.client.fetched import CompletedFetch, ConsumedRecord
 from sskafka.metadata.image import ClusterImage
-from sskafka.model.acl import AclOperation, ResourceType
+from sskafka.model.acl import CLUSTER_NAME, AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import INTERNAL_TOPICS, METADATA_TOPIC, TopicPartition, topic_name_problem
 from sskafka.model.settings import Settings
 from sskafka.records.builder import NewRecord
 from sskafka.records.partitioner import KEY_HASHES, partition_for_key
 from sskafka.runtime.clock import Clock
+from sskafka.servers.adr.caller import AdrCaller
 from sskafka.servers.adr.errors import (
     AdrServiceError,
     InvalidRequestError,
@@ -31,7 +32,7 @@ from sskafka.servers.adr.errors import (
 from sskafka.servers.adr.least_loaded import Append, LeastLoaded, Spawn
 from sskafka.servers.adr.local_partitions import Bounds, LocalPartitions
 from sskafka.servers.adr.remote_partitions import RemotePartitions
-from sskafka.servers.kafka.authorization import ANONYMOUS, CLUSTER_NAME, Authorizer
+from sskafka.servers.kafka.authorization import Authorizer
 from sskafka.servers.kafka.controller import ANSWER_TIMEOUT_MS, Controller
 from sskafka.wire.adr import Consume, Consumed, Produce, Produced, StoredMessage
 from sskafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -81,14 +82,16 @@ class AdrService:
 
     # -- produce
 
-    async def produce(self, request: Produce) -> Produced:
+    async def produce(self, request: Produce, caller: AdrCaller) -> Produced:
         topic = request.topic
         if problem := topic_name_problem(topic):
             raise InvalidRequestError(problem)
         if topic in INTERNAL_TOPICS or topic == METADATA_TOPIC:
             raise InvalidRequestError(f"only coordinators may write to {topic!r}")
-        self._check_may(AclOperation.WRITE, ResourceType.TOPIC, topic)
+        self._check_may(caller, AclOperation.WRITE, ResourceType.TOPIC, topic)
         if not self.partition_count(topic):
+            if not self._authorizer.would_allow(caller, AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME):
+                self._check_may(caller, AclOperation.CREATE, ResourceType.TOPIC, topic)
             await self._create(topic)
         return await self._patiently(lambda: self._try_to_produce(request))
 
@@ -157,9 +160,9 @@ class AdrService:
 
     # -- consume
 
-    async def consume(self, request: Consume) -> Consumed:
+    async def consume(self, request: Consume, caller: AdrCaller) -> Consumed:
         topic, index, offset, batch_size = request
-        self._check_may(AclOperation.READ, ResourceType.TOPIC, topic)
+        self._check_may(caller, AclOperation.READ, ResourceType.TOPIC, topic)
         if offset < 0:
             raise InvalidRequestError(f"the offset {offset} is negative")
         if batch_size < 0:
@@ -171,8 +174,9 @@ class AdrService:
             raise NotThereError(f"topic {topic!r} has no partition {index}: it has {count}, counted from 0")
         return await self._patiently(lambda: self._read(TopicPartition(topic, index), offset, batch_size))
 
-    async def fullest_partition(self, topic: str, offset: int) -> int:
+    async def fullest_partition(self, topic: str, offset: int, caller: AdrCaller) -> int:
         """Return the partition with the most records from `offset` on, the lowest of several."""
+        self._check_may(caller, AclOperation.READ, ResourceType.TOPIC, topic)
         count = self.partition_count(topic)
         if not count:
             raise NotThereError(f"there is no topic {topic!r}")
@@ -215,9 +219,9 @@ class AdrService:
 
     # -- flush
 
-    async def flush(self) -> None:
+    async def flush(self, caller: AdrCaller) -> None:
         """Flush on every broker, because produced records may be on any of them."""
-        self._check_may(AclOperation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME)
+        self._check_may(caller, AclOperation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME)
         others = [broker.id for broker in self._image().active_brokers() if broker.id != self._node_id]
         await asyncio.gather(self.flush_here(), *(self._remote.flush(broker) for broker in others))
 
@@ -226,9 +230,9 @@ class AdrService:
 
     # -- shared parts
 
-    def _check_may(self, operation: AclOperation, resource_type: ResourceType, name: str) -> None:
-        if not self._authorizer.allows(ANONYMOUS, operation, resource_type, name):
-            raise AdrServiceError(f"{ANONYMOUS} may not {operation.name} {resource_type.name.lower()} {name!r}")
+    def _check_may(self, caller: AdrCaller, operation: AclOperation, resource_type: ResourceType, name: str) -> None:
+        if not self._authorizer.allows(caller, operation, resource_type, name):
+            raise AdrServiceError(f"{caller.principal} may not {operation.name} {resource_type.name.lower()} {name!r}")
 
     def _leader_of(self, topic_partition: TopicPartition) -> int:
         state = self._image().partition(*topic_partition)

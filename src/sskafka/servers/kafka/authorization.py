@@ -1,7 +1,7 @@
-"""Authorization: every check whether a principal may do something calls `Authorizer.allows`.
+"""Authorization: every check whether a client may do something asks an `Authorizer`.
 
 The connection checks the cluster operation of an API (wire/apis.py) before the handler runs; handlers check topics,
-groups and transactional ids. Everybody may call ApiVersions.
+groups and transactional ids (request.py). Everybody may call ApiVersions. acl_rules.py lists what each API checks.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,47 +12,88 @@ from sskafka.model.acl import AclOperation, ResourceType
 T = TypeVar("T")
 
 
-CLUSTER_NAME = "kafka-cluster"
-ANONYMOUS = "User:ANONYMOUS"
+class RequestContext(Protocol):
+    """Who asks, and for what: a request of the Kafka protocol, or a request of another server of this broker."""
+
+    @property
+    def principal(self) -> str:
+        """For example `User:alice`; `User:ANONYMOUS` without authentication."""
+        ...
+
+    @property
+    def host(self) -> str:
+        """The address of the client as text."""
+        ...
+
+    @property
+    def listener_name(self) -> str: ...
+
+    @property
+    def api_name(self) -> str: ...
 
 
 class Authorizer(Protocol):
-    def allows(self, principal: str, operation: AclOperation, resource_type: ResourceType, name: str) -> bool: ...
+    is_configured: bool
+    """Whether there are ACLs to manage: False while `authorizer.class.name` is not set."""
+
+    def allows(
+        self, context: RequestContext, operation: AclOperation, resource_type: ResourceType, name: str
+    ) -> bool: ...
+
+    def would_allow(
+        self, context: RequestContext, operation: AclOperation, resource_type: ResourceType, name: str
+    ) -> bool:
+        """Decide like `allows`, for lists that leave out what the client may not see: nothing is logged."""
+        ...
+
+    def allows_some(self, context: RequestContext, operation: AclOperation, resource_type: ResourceType) -> bool:
+        """Return whether the client may do the operation on some resource of the type."""
+        ...
 
 
 class AllowAll:
     """Allows everything, as Kafka does while no authorizer is configured."""
 
-    def allows(self, principal: str, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
+    is_configured = False
+
+    def allows(self, context: RequestContext, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
+        return True
+
+    would_allow = allows
+
+    def allows_some(self, context: RequestContext, operation: AclOperation, resource_type: ResourceType) -> bool:
         return True
 
 
-TOPIC_OPERATIONS = (
-    AclOperation.READ,
-    AclOperation.WRITE,
-    AclOperation.CREATE,
-    AclOperation.DELETE,
-    AclOperation.ALTER,
-    AclOperation.DESCRIBE,
-    AclOperation.DESCRIBE_CONFIGS,
-    AclOperation.ALTER_CONFIGS,
-)
-CLUSTER_OPERATIONS = (
-    AclOperation.CREATE,
-    AclOperation.ALTER,
-    AclOperation.DESCRIBE,
-    AclOperation.CLUSTER_ACTION,
-    AclOperation.DESCRIBE_CONFIGS,
-    AclOperation.ALTER_CONFIGS,
-    AclOperation.IDEMPOTENT_WRITE,
-)
-GROUP_OPERATIONS = (
-    AclOperation.READ,
-    AclOperation.DELETE,
-    AclOperation.DESCRIBE,
-    AclOperation.DESCRIBE_CONFIGS,
-    AclOperation.ALTER_CONFIGS,
-)
+OPERATIONS_OF = {
+    ResourceType.TOPIC: (
+        AclOperation.READ,
+        AclOperation.WRITE,
+        AclOperation.CREATE,
+        AclOperation.DELETE,
+        AclOperation.ALTER,
+        AclOperation.DESCRIBE,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+    ),
+    ResourceType.CLUSTER: (
+        AclOperation.CREATE,
+        AclOperation.ALTER,
+        AclOperation.DESCRIBE,
+        AclOperation.CLUSTER_ACTION,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+        AclOperation.IDEMPOTENT_WRITE,
+    ),
+    ResourceType.GROUP: (
+        AclOperation.READ,
+        AclOperation.DELETE,
+        AclOperation.DESCRIBE,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+    ),
+}
+"""The operations that responses list as authorized operations of a resource."""
 NOT_ASKED = -(2**31)  # value in responses to clients that did not ask for authorized operations
 
 

@@ -22,12 +22,13 @@ from struct import error as StructError  # noqa: N812
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, cast
 
-from sskafka.model.acl import ResourceType
+from sskafka.model.acl import ANONYMOUS, AuthorizerNotReadyError
 from sskafka.model.errors import ErrorCode
-from sskafka.servers.kafka.authorization import ANONYMOUS, CLUSTER_NAME, Authorizer
+from sskafka.servers.kafka.authorization import Authorizer
 from sskafka.servers.kafka.fair_turns import SLICE_NS
 from sskafka.servers.kafka.frames import REQUEST_START, SIZE, error_frame
 from sskafka.servers.kafka.outgoing import WRITE_CHUNK_BYTES, Outgoing
+from sskafka.servers.kafka.refusals import refusal_frame
 from sskafka.servers.kafka.registry import ServedApi
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.request_memory import LargeRequest
@@ -65,6 +66,7 @@ class Connection(Outgoing):
         "_slots",
         "_tail",
         "authorizer",
+        "host",
         "principal",
     )
 
@@ -82,6 +84,7 @@ class Connection(Outgoing):
         self._awaiting_memory = False
         self._holds = 0
         self.principal = ANONYMOUS
+        self.host = ""
         self.authorizer: Authorizer = listener.authorizer
 
     @property
@@ -110,7 +113,8 @@ class Connection(Outgoing):
         peer = transport.get_extra_info("peername")
         self.peer = f"{peer[0]}:{peer[1]}" if peer else "local"
         self._transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH_BYTES)
-        if not self._listener.admit(self, peer[0] if peer else ""):
+        self.host = peer[0] if peer else ""
+        if not self._listener.admit(self, self.host):
             self._transport.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -265,10 +269,11 @@ class Connection(Outgoing):
             client_id = str(frame[10:position], "utf-8")
         if version >= api.flexible_from:
             position = skip_tagged_fields(frame, position)
-        if api.operation is not None and not self._may_call(api):
-            self._answer_forbidden(api, version, correlation_id)
+        request = Request(self, version, correlation_id, client_id, frame, position, received_ns, key)
+        if api.operation is not None and not request.may_on_cluster(api.operation):
+            self._answer_forbidden(api, request)
             return perf_counter_ns()
-        response = api.handle(Request(self, version, correlation_id, client_id, frame, position, received_ns))
+        response = api.handle(request)
         now_ns = perf_counter_ns()
         if response is None:
             return now_ns
@@ -280,14 +285,8 @@ class Connection(Outgoing):
             self._answer(response)
         return now_ns
 
-    def _may_call(self, api: ServedApi) -> bool:
-        operation = api.operation
-        return operation is None or self.authorizer.allows(
-            self.principal, operation, ResourceType.CLUSTER, CLUSTER_NAME
-        )
-
-    def _answer_forbidden(self, api: ServedApi, version: int, correlation_id: int) -> None:
-        refusal = error_frame(api.api.key, version, correlation_id, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    def _answer_forbidden(self, api: ServedApi, request: Request) -> None:
+        refusal = refusal_frame(api.api, request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         self._answer_or_refuse(refusal, f"{self.principal} may not call {api.api.name}")
 
     def _answer_unsupported(
@@ -295,7 +294,7 @@ class Connection(Outgoing):
     ) -> None:
         if key == ApiKey.API_VERSIONS:
             api = self._listener.apis[ApiKey.API_VERSIONS]
-            response = api.handle(Request(self, version, correlation_id, None, frame, len(frame), received_ns))
+            response = api.handle(Request(self, version, correlation_id, None, frame, len(frame), received_ns, key))
         else:
             response = error_frame(key, version, correlation_id, ErrorCode.UNSUPPORTED_VERSION)
         self._answer_or_refuse(response, f"API key {key} version {version} is not served")
@@ -377,5 +376,9 @@ class Connection(Outgoing):
 
     def abort_after(self, error: Exception, api: ServedApi | None) -> None:
         name = api.api.name if api else "a request"
+        if isinstance(error, AuthorizerNotReadyError):  # the client retries on another connection
+            log.info("closing the connection from %s: %s: %s", self.peer, name, error)
+            self.close()
+            return
         log.error("closing the connection from %s: %s failed", self.peer, name, exc_info=error)
         self.close()

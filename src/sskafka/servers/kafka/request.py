@@ -1,16 +1,11 @@
 """A request as handlers see it: its connection, its header, its body, and its response slot."""
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
-from sskafka.model.acl import AclOperation, ResourceType
-from sskafka.servers.kafka.authorization import (
-    CLUSTER_NAME,
-    CLUSTER_OPERATIONS,
-    GROUP_OPERATIONS,
-    TOPIC_OPERATIONS,
-)
+from sskafka.model.acl import CLUSTER_NAME, AclOperation, Caller, ResourceType
+from sskafka.servers.kafka.authorization import OPERATIONS_OF
 from sskafka.storage.file_slice import FileSlice
+from sskafka.wire.apis import API_BY_KEY
 
 if TYPE_CHECKING:
     from sskafka.servers.kafka.connection import Connection
@@ -24,7 +19,7 @@ Response: TypeAlias = bytes | list[Part]
 class Request:
     """`frame` is a view into a buffer that the next request overwrites: it may be used until the handler returns."""
 
-    __slots__ = ("client_id", "connection", "correlation_id", "frame", "position", "received_ns", "version")
+    __slots__ = ("api_key", "client_id", "connection", "correlation_id", "frame", "position", "received_ns", "version")
 
     def __init__(
         self,
@@ -35,6 +30,7 @@ class Request:
         frame: memoryview,
         position: int,
         received_ns: int,
+        api_key: int,
     ) -> None:
         self.connection = connection
         self.version = version
@@ -43,26 +39,37 @@ class Request:
         self.frame = frame
         self.position = position
         self.received_ns = received_ns
+        self.api_key = api_key
 
     @property
     def listener_name(self) -> str:
         return self.connection.listener_name
+
+    @property
+    def principal(self) -> str:
+        return self.connection.principal
+
+    @property
+    def host(self) -> str:
+        return self.connection.host
+
+    @property
+    def caller(self) -> Caller:
+        return Caller(self.principal, self.host)
+
+    @property
+    def api_name(self) -> str:
+        return API_BY_KEY[self.api_key].name
 
     def park(self) -> "ResponseSlot":
         """Reserve the position of this request's response. The handler returns None and completes the slot later."""
         return self.connection.reserve(self)
 
     def may(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
-        connection = self.connection
-        return connection.authorizer.allows(connection.principal, operation, resource_type, name)
-
-    def rights(self, resource_type: ResourceType, name: str, operations: Iterable[AclOperation]) -> int:
-        """Return the allowed operations as a bit field; the bit number is the number of the operation."""
-        return sum(1 << operation for operation in operations if self.may(operation, resource_type, name))
+        return self.connection.authorizer.allows(self, operation, resource_type, name)
 
     def may_on_topic(self, operation: AclOperation, topic: str) -> bool:
-        connection = self.connection  # the same as `may`, inlined: every fetch checks each partition
-        return connection.authorizer.allows(connection.principal, operation, ResourceType.TOPIC, topic)
+        return self.connection.authorizer.allows(self, operation, ResourceType.TOPIC, topic)
 
     def may_on_cluster(self, operation: AclOperation) -> bool:
         return self.may(operation, ResourceType.CLUSTER, CLUSTER_NAME)
@@ -73,11 +80,31 @@ class Request:
     def may_on_transactional_id(self, operation: AclOperation, transactional_id: str) -> bool:
         return self.may(operation, ResourceType.TRANSACTIONAL_ID, transactional_id)
 
+    def may_on_some_topic(self, operation: AclOperation) -> bool:
+        return self.connection.authorizer.allows_some(self, operation, ResourceType.TOPIC)
+
+    # -- lists that leave out what the client may not see: nobody has asked for it, so nothing is logged
+
+    def may_see(self, resource_type: ResourceType, name: str, operation: AclOperation = AclOperation.DESCRIBE) -> bool:
+        return self.connection.authorizer.would_allow(self, operation, resource_type, name)
+
+    def rights(self, resource_type: ResourceType, name: str) -> int:
+        """Return the allowed operations as a bit field; the bit number is the number of the operation."""
+        would_allow = self.connection.authorizer.would_allow
+        return sum(
+            1 << operation
+            for operation in OPERATIONS_OF[resource_type]
+            if would_allow(self, operation, resource_type, name)
+        )
+
     def rights_on_topic(self, topic: str) -> int:
-        return self.rights(ResourceType.TOPIC, topic, TOPIC_OPERATIONS)
+        return self.rights(ResourceType.TOPIC, topic)
 
     def rights_on_group(self, group_id: str) -> int:
-        return self.rights(ResourceType.GROUP, group_id, GROUP_OPERATIONS)
+        return self.rights(ResourceType.GROUP, group_id)
 
     def rights_on_cluster(self) -> int:
-        return self.rights(ResourceType.CLUSTER, CLUSTER_NAME, CLUSTER_OPERATIONS)
+        """Return the allowed operations on the cluster: none for clients that may not describe it, as in Kafka."""
+        if not self.may_on_cluster(AclOperation.DESCRIBE):
+            return 0
+        return self.rights(ResourceType.CLUSTER, CLUSTER_NAME)

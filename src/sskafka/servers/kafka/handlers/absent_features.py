@@ -1,6 +1,5 @@
 """APIs of features that SSKafka does not have. They respond as Apache Kafka does while the feature is disabled.
 
-    no authorizer       ACLs are refused with SECURITY_DISABLED
     no secret key       delegation tokens are refused with DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
     share.version 0     share groups are refused with UNSUPPORTED_VERSION; no broker coordinates their state
     streams.version 0   streams groups are refused with UNSUPPORTED_VERSION
@@ -17,15 +16,11 @@ from zlib import crc32
 from sskafka.model.error_texts import error_text
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ZERO_UUID
+from sskafka.servers.kafka.refusals import element_class
 from sskafka.servers.kafka.registry import MessageHandler
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import API_BY_KEY, ApiKey
-from sskafka.wire.errors import MalformedMessageError
-from sskafka.wire.layout import layout_of
-from sskafka.wire.messages.create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
 from sskafka.wire.messages.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
-from sskafka.wire.messages.delete_acls import DeleteAclsFilterResult, DeleteAclsRequest, DeleteAclsResponse
-from sskafka.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from sskafka.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsResponse,
@@ -56,36 +51,6 @@ renew_delegation_token = _refusal(ApiKey.RENEW_DELEGATION_TOKEN, _NOT_ALLOWED, e
 expire_delegation_token = _refusal(ApiKey.EXPIRE_DELEGATION_TOKEN, _NOT_ALLOWED, expiry_timestamp_ms=NO_TIMESTAMP)
 describe_delegation_token = _refusal(ApiKey.DESCRIBE_DELEGATION_TOKEN, _NOT_ALLOWED)
 
-UNKNOWN_CODE = 0
-"""The code UNKNOWN of resource, pattern, operation and permission types. Kafka closes the connection that sends it."""
-
-
-def _refuse_unknown(*codes: int) -> None:
-    if UNKNOWN_CODE in codes:
-        raise MalformedMessageError("the ACL request has a code that stands for unknown")
-
-
-def describe_acls(message: DescribeAclsRequest, request: Request) -> DescribeAclsResponse:
-    _refuse_unknown(
-        message.resource_type_filter, message.pattern_type_filter, message.operation, message.permission_type
-    )
-    text = "No Authorizer is configured on the broker"
-    return DescribeAclsResponse(error_code=ErrorCode.SECURITY_DISABLED, error_message=text)
-
-
-def create_acls(message: CreateAclsRequest, request: Request) -> CreateAclsResponse:
-    for one in message.creations:
-        _refuse_unknown(one.resource_type, one.resource_pattern_type, one.operation, one.permission_type)
-    refused = AclCreationResult(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
-    return CreateAclsResponse(results=[refused for _ in message.creations])
-
-
-def delete_acls(message: DeleteAclsRequest, request: Request) -> DeleteAclsResponse:
-    for one in message.filters:
-        _refuse_unknown(one.resource_type_filter, one.pattern_type_filter, one.operation, one.permission_type)
-    refused = DeleteAclsFilterResult(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
-    return DeleteAclsResponse(filter_results=[refused for _ in message.filters])
-
 
 def create_delegation_token(message: CreateDelegationTokenRequest, request: Request) -> CreateDelegationTokenResponse:
     """Refuse the request, as on every connection without authentication."""
@@ -108,7 +73,7 @@ def create_delegation_token(message: CreateDelegationTokenRequest, request: Requ
 
 def _groups_refusal(key: ApiKey) -> Callable[[Any, Request], Any]:
     response_class = API_BY_KEY[key].response_class()
-    group_class = _element_class(response_class, "groups")
+    group_class = element_class(response_class, "groups")
 
     def describe(message: Any, request: Request) -> Any:
         code = ErrorCode.UNSUPPORTED_VERSION
@@ -129,8 +94,8 @@ def describe_share_group_offsets(
 def _share_state_refusal(key: ApiKey) -> Callable[[Any, Request], Any]:
     """Refuse every partition: no broker coordinates the state of share groups."""
     response_class = API_BY_KEY[key].response_class()
-    result_class = _element_class(response_class, "results")
-    partition_class = _element_class(result_class, "partitions")
+    result_class = element_class(response_class, "results")
+    partition_class = element_class(result_class, "partitions")
     verb = key.name.replace("_", " ").lower()  # say "read share group state"
     text = f"Unable to {verb}: This is not the correct coordinator."
 
@@ -146,12 +111,6 @@ def _share_state_refusal(key: ApiKey) -> Callable[[Any, Request], Any]:
         )
 
     return refuse
-
-
-def _element_class(cls: type[Any], array: str) -> Any:
-    """Return the class of the elements of an array field. The class has a different name in each message."""
-    (element,) = (field.element for field in layout_of(cls, 0).plain if field.name == array)
-    return element
 
 
 _UNSUPPORTED = ErrorCode.UNSUPPORTED_VERSION

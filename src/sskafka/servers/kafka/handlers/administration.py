@@ -24,7 +24,7 @@ class AdministrationHandlers:
                 response.error_message = text
             return response
 
-        return await ask(self._controller, message, refused)
+        return await ask(self._controller, message, refused, request.caller)
 
     describe_quorum = forward
 

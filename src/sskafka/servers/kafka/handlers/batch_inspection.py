@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
-from sskafka.model.acl import AclOperation
+from sskafka.model.acl import AclOperation, ResourceType
 from sskafka.records.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC, read_header
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.clock import Clock
@@ -75,7 +75,7 @@ class BatchInspection:
         if partition is None or not partition.is_leader:
             return None
         checks = partition.log.append_checks
-        may_write = request.may_on_topic(AclOperation.WRITE, partition.topic_partition.topic)
+        may_write = request.may_see(ResourceType.TOPIC, partition.topic_partition.topic, AclOperation.WRITE)
         return checks if may_write and header.size_bytes <= checks.config.max_message_bytes else None
 
     def finish(

@@ -28,7 +28,7 @@ class ClientQuotaHandlers:
             entries = [ResponseEntryData(code, text, entry.entity) for entry in message.entries]
             return AlterClientQuotasResponse(entries=entries)
 
-        response = await ask(self._controller, message, refused)
+        response = await ask(self._controller, message, refused, request.caller)
         if any(entry.error_code == ErrorCode.NONE for entry in response.entries) and not message.validate_only:
             log.warning("client quotas were stored; this broker does not enforce them")
         return response

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
+from sskafka.model.acl import AclOperation
 from sskafka.model.errors import ErrorCode
 from sskafka.raft.voters import NO_NODE
 from sskafka.servers.kafka.authorization import NOT_ASKED
@@ -29,6 +30,8 @@ class ClusterHandler:
     def describe_cluster(self, message: DescribeClusterRequest, request: Request) -> DescribeClusterResponse:
         if message.endpoint_type != self._endpoint_type:
             return _refused(message.endpoint_type, self._endpoint_type)
+        if self._controllers is not None and not request.may_on_cluster(AclOperation.ALTER):
+            return DescribeClusterResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         rights = request.rights_on_cluster() if message.include_cluster_authorized_operations else NOT_ASKED
         nodes = list(self._nodes(message, request))
         controller_id = self._view.controller_id

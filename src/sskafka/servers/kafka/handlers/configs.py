@@ -188,7 +188,9 @@ class ConfigHandlers:
         resources = message.resources
         refusals, message.resources = _judged(resources, request, judge)
         async with self._reserved(reserved):
-            responses = await self._asked(message, full.AlterConfigsResponse, full.AlterConfigsResourceResponse)
+            responses = await self._asked(
+                message, request, full.AlterConfigsResponse, full.AlterConfigsResourceResponse
+            )
         outcomes = _in_order(resources, refusals, responses, full.AlterConfigsResourceResponse)
         return full.AlterConfigsResponse(responses=outcomes)
 
@@ -208,11 +210,13 @@ class ConfigHandlers:
         resources = message.resources
         refusals, message.resources = _judged(resources, request, judge)
         async with self._reserved(reserved):
-            responses = await self._asked(message, incremental.IncrementalAlterConfigsResponse, response_class)
+            responses = await self._asked(message, request, incremental.IncrementalAlterConfigsResponse, response_class)
         outcomes = _in_order(resources, refusals, responses, response_class)
         return incremental.IncrementalAlterConfigsResponse(responses=outcomes)
 
-    async def _asked(self, message: Any, response_class: Callable[..., Any], outcome: Callable[..., Any]) -> list[Any]:
+    async def _asked(
+        self, message: Any, request: Request, response_class: Callable[..., Any], outcome: Callable[..., Any]
+    ) -> list[Any]:
         if not message.resources:
             return []
 
@@ -221,7 +225,7 @@ class ConfigHandlers:
                 responses=[outcome(code, text, item.resource_type, item.resource_name) for item in message.resources]
             )
 
-        responses: list[Any] = (await ask(self._controller, message, unchanged)).responses
+        responses: list[Any] = (await ask(self._controller, message, unchanged, request.caller)).responses
         return responses
 
     def _alter_loggers(self, resource: incremental.AlterConfigsResource, *, validate_only: bool) -> None:

@@ -1,5 +1,7 @@
 """Consumer groups (KIP-848): ConsumerGroupHeartbeat and ConsumerGroupDescribe."""
 
+from functools import partial
+
 from sskafka.coordination.group_coordinator import GroupCoordinator
 from sskafka.groups.assignors import Partitions
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
@@ -8,7 +10,7 @@ from sskafka.groups.consumer_records import by_topic
 from sskafka.groups.group import Group
 from sskafka.groups.members import ConsumerMember
 from sskafka.metadata.features import GROUP_VERSION
-from sskafka.model.acl import AclOperation
+from sskafka.model.acl import AclOperation, ResourceType
 from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.cluster_view import ClusterView
@@ -30,6 +32,7 @@ from sskafka.wire.messages.consumer_group_heartbeat import (
 )
 
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
+HIDES_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
 SERVED_FROM = 1
 """Level of the feature group.version."""
 
@@ -57,7 +60,11 @@ class ConsumerGroupHandlers:
         if not all(request.may_on_topic(AclOperation.DESCRIBE, name) for name in names):
             completion.refuse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             return
-        self._groups.consumer_heartbeat(Heartbeat(message, request.version, client_of(request)), completion)
+        may_describe = None
+        if request.connection.authorizer.is_configured:
+            may_describe = partial(request.may_see, ResourceType.TOPIC)
+        heartbeat = Heartbeat(message, request.version, client_of(request), may_describe)
+        self._groups.consumer_heartbeat(heartbeat, completion)
 
     def describe(self, message: ConsumerGroupDescribeRequest, request: Request, completion: Completion) -> None:
         if not self._is_served:
@@ -125,9 +132,18 @@ def _described(
 ) -> DescribedGroup:
     if isinstance(found, ErrorCode):
         return DescribedGroup(error_code=found, group_id=name)
+    if not all(request.may_see(ResourceType.TOPIC, topic) for topic in _topics_of(found)):
+        return DescribedGroup(ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDES_TOPICS, name)
     if message.include_authorized_operations and not found.error_code:
         found.authorized_operations = request.rights_on_group(name)
     return found
+
+
+def _topics_of(group: DescribedGroup) -> set[str]:
+    """Return the topics that the description of the group names."""
+    named = {name for member in group.members for name in member.subscribed_topic_names or ()}
+    assignments = [one for member in group.members for one in (member.assignment, member.target_assignment)]
+    return named | {topic.topic_name for one in assignments for topic in one.topic_partitions}
 
 
 def _heartbeat_refused(_: ConsumerGroupHeartbeatRequest, error: ErrorCode) -> ConsumerGroupHeartbeatResponse:

@@ -9,14 +9,16 @@ from sskafka.controller.envelopes import answer_envelope, open_envelope
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.servers.kafka.controller import QuorumNode
 from sskafka.servers.kafka.error_mapping import error_code_of
+from sskafka.servers.kafka.forwarded_requests import ForwardedHandlers, decide_for_client
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import API_BY_KEY
 from sskafka.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
 
 
 class ControllerHandlers:
-    def __init__(self, member: QuorumNode) -> None:
+    def __init__(self, member: QuorumNode, forwarded: ForwardedHandlers) -> None:
         self._member = member
+        self._forwarded = forwarded
 
     async def decide(self, message: Any, request: Request) -> Any:
         try:
@@ -30,7 +32,11 @@ class ControllerHandlers:
             letter = open_envelope(message)
             if not API_BY_KEY[letter.key].forwarded:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, f"API {letter.key} is not forwarded")
-            return answer_envelope(letter, await self._member.decide(letter.request))
+            if letter.caller is None or not request.connection.authorizer.is_configured:
+                response = await self._member.decide(letter.request)
+            else:
+                response = await decide_for_client(self._member, self._forwarded, letter, letter.caller, request)
+            return answer_envelope(letter, response)
         except Exception as error:
             code, _ = error_code_of(error)
             return EnvelopeResponse(error_code=code)

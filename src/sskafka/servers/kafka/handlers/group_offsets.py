@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sskafka.coordination.group_coordinator import FetchedOffsets, GroupCoordinator
 from sskafka.groups.group import OffsetCommitter
 from sskafka.groups.offset_requests import FetchedOffset, OffsetCommit
-from sskafka.model.acl import AclOperation
+from sskafka.model.acl import AclOperation, ResourceType
 from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
@@ -96,8 +96,9 @@ class GroupOffsetHandlers:
         image = self._view.image
         by_id = request.version >= TOPIC_IDS_FROM
         topic = image.topics_by_id.get(topic_id) if by_id else image.topics_by_name.get(name)
-        if topic is not None and not request.may_on_topic(operation, topic.name):
-            return _Topic(topic.name, topic_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        known_name = name if not by_id else topic.name if topic is not None else None
+        if known_name is not None and not request.may_on_topic(operation, known_name):
+            return _Topic(known_name, topic_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         if topic is None:
             missing = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             return _Topic(name, topic_id, missing)
@@ -136,7 +137,7 @@ class GroupOffsetHandlers:
             allowed = {
                 partition: fetched
                 for partition, fetched in found.items()
-                if partitions is not None or request.may_on_topic(AclOperation.DESCRIBE, partition.topic)
+                if partitions is not None or request.may_see(ResourceType.TOPIC, partition.topic)
             }
             return allowed | refused
 

@@ -6,7 +6,7 @@ from sskafka.coordination.group_coordinator import GroupCoordinator
 from sskafka.groups.classic_group import ClassicGroup, State
 from sskafka.groups.group import Group, GroupEvent
 from sskafka.groups.members import Client
-from sskafka.model.acl import AclOperation
+from sskafka.model.acl import CLUSTER_NAME, AclOperation, ResourceType
 from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.completions import Gathering, completing_api
@@ -73,11 +73,11 @@ class GroupHandlers:
     # -- administrators
 
     def list_groups(self, message: ListGroupsRequest, request: Request) -> ListGroupsResponse:
-        may_all = request.may_on_cluster(AclOperation.DESCRIBE)
+        may_all = request.may_see(ResourceType.CLUSTER, CLUSTER_NAME)
         listed = [
             ListedGroup(group.group_id, group.protocol_type, group.state_name, group.type_name)
             for group in self._groups.list_groups(message.states_filter, message.types_filter)
-            if may_all or request.may_on_group(AclOperation.DESCRIBE, group.group_id)
+            if may_all or request.may_see(ResourceType.GROUP, group.group_id)
         ]
         is_loading = self._groups.is_loading
         code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_loading else ErrorCode.NONE

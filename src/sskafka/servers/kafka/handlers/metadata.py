@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 from sskafka.metadata.image import TopicImage
 from sskafka.metadata.partitions.image import PartitionImage
-from sskafka.model.acl import AclOperation
+from sskafka.model.acl import CLUSTER_NAME, AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import INTERNAL_TOPICS, ZERO_UUID, topic_name_problem
 from sskafka.raft.voters import NO_NODE
-from sskafka.servers.kafka.authorization import NOT_ASKED
+from sskafka.servers.kafka.authorization import NOT_ASKED, divided
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.request import Request
 from sskafka.servers.kafka.topic_creation import TopicCreation
@@ -38,8 +38,8 @@ class MetadataHandler:
             topics = self._all_topics(message, request)
         else:
             asked = _by_id_or_by_name(message.topics)
-            self._create_missing(asked, message, request)
-            topics = [self._asked_topic(topic, message, request) for topic in _once_each(asked)]
+            refused = self._create_missing(asked, message, request)
+            topics = [self._asked_topic(topic, message, request, refused) for topic in _once_each(asked)]
         view = self._view
         return MetadataResponse(
             brokers=[
@@ -59,13 +59,17 @@ class MetadataHandler:
         return [
             self._describe(topic, message, request)
             for topic in self._view.image.topics_by_name.values()
-            if request.may_on_topic(AclOperation.DESCRIBE, topic.name)
+            if request.may_see(ResourceType.TOPIC, topic.name)
         ]
 
-    def _create_missing(self, topics: list[MetadataRequestTopic], message: MetadataRequest, request: Request) -> None:
-        """Create unknown topics if auto.create.topics.enable and the request allow it."""
+    def _create_missing(
+        self, topics: list[MetadataRequestTopic], message: MetadataRequest, request: Request
+    ) -> set[str]:
+        """Create unknown topics if auto.create.topics.enable and the request allow it.
+
+        Return the topics that the client may describe, but not create."""
         if not message.allow_auto_topic_creation or not self._creation.automatic:
-            return
+            return set()
         known = self._view.image.topics_by_name
         missing = [
             asked.name
@@ -74,21 +78,31 @@ class MetadataHandler:
             and asked.name
             and asked.name not in known
             and topic_name_problem(asked.name) is None
+            and request.may_see(ResourceType.TOPIC, asked.name)
         ]
-        allowed = [name for name in dict.fromkeys(missing) if request.may_on_topic(AclOperation.CREATE, name)]
+        if not missing:
+            return set()
+        may_all = request.may_see(ResourceType.CLUSTER, CLUSTER_NAME, AclOperation.CREATE)
+        allowed, refused = divided(
+            dict.fromkeys(missing), lambda name: may_all or request.may_on_topic(AclOperation.CREATE, name)
+        )
         if allowed:
             self._creation.create_soon(allowed)
+        return set(refused)
 
     def _asked_topic(
-        self, asked: MetadataRequestTopic, message: MetadataRequest, request: Request
+        self, asked: MetadataRequestTopic, message: MetadataRequest, request: Request, refused: set[str]
     ) -> MetadataResponseTopic:
+        """`refused`: topics that the client may not create."""
         image = self._view.image
         if asked.name is None or asked.topic_id != ZERO_UUID:
             topic = image.topics_by_id.get(asked.topic_id)
-            if topic is None or not request.may_on_topic(AclOperation.DESCRIBE, topic.name):
+            if topic is None:
                 return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, asked.topic_id)
+            if not request.may_on_topic(AclOperation.DESCRIBE, topic.name):
+                return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, asked.topic_id)
             return self._describe(topic, message, request)
-        if not request.may_on_topic(AclOperation.DESCRIBE, asked.name):
+        if asked.name in refused or not request.may_on_topic(AclOperation.DESCRIBE, asked.name):
             return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, asked.name)
         if topic_name_problem(asked.name) is not None:
             return MetadataResponseTopic(

@@ -1,10 +1,8 @@
 """ListOffsets (offsets by timestamp) and OffsetForLeaderEpoch."""
 
 from collections import Counter
-from collections.abc import Callable
-from typing import TypeVar
 
-from sskafka.model.acl import AclOperation
+from sskafka.model.acl import CLUSTER_NAME, AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.records.batch import NO_TIMESTAMP
 from sskafka.replication.partition import Partition
@@ -45,8 +43,6 @@ ISOLATION_LEVELS = (0, READ_COMMITTED)
 NOTHING = -1
 FIRST_VERSION_WITH_EPOCH = 4
 FIRST_VERSION_WITH_NOT_AVAILABLE = 5
-
-R = TypeVar("R")
 
 
 class OffsetHandlers:
@@ -132,12 +128,15 @@ class OffsetHandlers:
     def offset_for_leader_epoch(
         self, message: OffsetForLeaderEpochRequest, request: Request
     ) -> OffsetForLeaderEpochResponse:
+        is_node = request.may_see(ResourceType.CLUSTER, CLUSTER_NAME, AclOperation.CLUSTER_ACTION)
+
         def answer(topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
-            return self._on_partition(
-                (request, AclOperation.DESCRIBE, topic, asked.partition),
-                lambda partition: _find_epoch_end(partition, asked),
-                lambda code: EpochEndOffset(code, asked.partition),
-            )
+            if not is_node and not request.may_on_topic(AclOperation.DESCRIBE, topic):
+                return EpochEndOffset(ErrorCode.TOPIC_AUTHORIZATION_FAILED, asked.partition)
+            try:  # a partition that fails does not affect the others
+                return _find_epoch_end(self._replicas.find(topic, asked.partition), asked)
+            except Exception as error:
+                return EpochEndOffset(error_code_of(error)[0], asked.partition)
 
         return OffsetForLeaderEpochResponse(
             topics=[
@@ -145,21 +144,6 @@ class OffsetHandlers:
                 for topic in message.topics
             ]
         )
-
-    def _on_partition(
-        self,
-        target: tuple[Request, AclOperation, str, int],
-        act: Callable[[Partition], R],
-        refuse: Callable[[ErrorCode], R],
-    ) -> R:
-        """Look up each partition; one that fails does not affect the others."""
-        request, operation, topic, index = target
-        if not request.may_on_topic(operation, topic):
-            return refuse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        try:
-            return act(self._replicas.find(topic, index))
-        except Exception as error:
-            return refuse(error_code_of(error)[0])
 
 
 def _refused(message: ListOffsetsRequest, error: ErrorCode) -> ListOffsetsResponse:

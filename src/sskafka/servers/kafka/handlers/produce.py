@@ -237,10 +237,15 @@ class ProduceHandler:
         now_ms: int,
         inspection: Inspection | None,
     ) -> tuple[Partition, AppendInfo]:
-        partition = self._replicas.find(topic, index)
-        connection = request.connection
+        try:
+            partition = self._replicas.find(topic, index)
+        except Exception:  # who may not write to a topic is not told whether it exists
+            known = self._replicas.name_of(topic)
+            if known is not None and not request.may_on_topic(AclOperation.WRITE, known):
+                raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED) from None
+            raise
         name = partition.topic_partition.topic
-        if not connection.authorizer.allows(connection.principal, AclOperation.WRITE, ResourceType.TOPIC, name):
+        if not request.connection.authorizer.allows(request, AclOperation.WRITE, ResourceType.TOPIC, name):
             raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         records = _only_batch(records)
         if acks not in _ACKS:

@@ -75,7 +75,9 @@ class ProducerHandlers:
         """Give an idempotent producer a new id, even if it names an old one: its sequence numbers start again at 0."""
         if message.transactional_id is not None:
             return await self._initialize_transactional(message, request)
-        if not request.may_on_cluster(AclOperation.IDEMPOTENT_WRITE):
+        if not request.may_on_some_topic(AclOperation.WRITE) and not request.may_on_cluster(
+            AclOperation.IDEMPOTENT_WRITE
+        ):
             return _refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         if (message.producer_id == NO_PRODUCER_ID) != (message.producer_epoch == NO_PRODUCER_EPOCH):
             return _refused(ErrorCode.INVALID_REQUEST)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sskafka.model.acl import AclOperation
+from sskafka.model.acl import ResourceType
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.kafka.request import Request
@@ -17,7 +17,7 @@ class ReaderHandlers:
         readers: list[ReaderPosition] = []
         for topic in self._replicas.topics():
             is_wanted = message.topics is None or topic.name in message.topics
-            if is_wanted and request.may_on_topic(AclOperation.DESCRIBE, topic.name):
+            if is_wanted and request.may_see(ResourceType.TOPIC, topic.name):
                 for partition in topic.partitions.values():
                     readers += self._readers_of(partition)
         return DescribeReadersResponse(readers=readers)

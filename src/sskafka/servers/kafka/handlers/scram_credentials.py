@@ -33,4 +33,4 @@ class ScramCredentialHandlers:
             results = [AlterUserScramCredentialsResult(user, code, text) for user in dict.fromkeys(names)]
             return AlterUserScramCredentialsResponse(results=results)
 
-        return await ask(self._controller, message, refused)
+        return await ask(self._controller, message, refused, request.caller)

@@ -4,7 +4,7 @@ limit 3    a-0 a-1 a-2 | a-3 b-0 b-1 | b-2        next cursors: (a, 3), (b, 2), 
 """
 
 from sskafka.metadata.image import TopicImage
-from sskafka.model.acl import AclOperation
+from sskafka.model.acl import AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import INTERNAL_TOPICS, topic_name_problem
 from sskafka.raft.voters import NO_NODE
@@ -47,9 +47,7 @@ class TopicPartitionsHandler:
         """Return the requested topics, or all that the client may describe, from the cursor on."""
         asked = {topic.name for topic in message.topics}
         if not asked:
-            asked = {
-                name for name in self._view.image.topics_by_name if request.may_on_topic(AclOperation.DESCRIBE, name)
-            }
+            asked = {name for name in self._view.image.topics_by_name if request.may_see(ResourceType.TOPIC, name)}
         first = message.cursor.topic_name if message.cursor else ""
         return sorted(name for name in asked if name >= first)
 

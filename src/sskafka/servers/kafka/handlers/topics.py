@@ -1,7 +1,7 @@
 """CreateTopics, DeleteTopics and CreatePartitions. The controller decides; the response follows the commit."""
 
 from sskafka.metadata.image import ClusterImage
-from sskafka.model.acl import AclOperation
+from sskafka.model.acl import CLUSTER_NAME, AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ZERO_UUID
 from sskafka.servers.kafka.authorization import divided
@@ -26,42 +26,54 @@ from sskafka.wire.messages.delete_topics import (
     DeleteTopicState,
 )
 
+NOT_TOLD = -1
+
 
 class TopicHandlers:
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
 
     async def create_topics(self, message: CreateTopicsRequest, request: Request) -> CreateTopicsResponse:
-        allowed, refused = divided(message.topics, lambda topic: _may(request, AclOperation.CREATE, topic.name))
+        may_all = request.may_see(ResourceType.CLUSTER, CLUSTER_NAME, AclOperation.CREATE)
+        allowed, refused = divided(
+            message.topics, lambda topic: may_all or request.may_on_topic(AclOperation.CREATE, topic.name)
+        )
         message.topics = allowed
         response = await ask(
             self._controller,
             message,
             lambda code, text: CreateTopicsResponse(topics=[_not_created(topic, code, text) for topic in allowed]),
+            request.caller,
         )
+        for topic in response.topics:
+            if not request.may_see(ResourceType.TOPIC, topic.name, AclOperation.DESCRIBE_CONFIGS):
+                _hide_configs(topic)
         response.topics += [_not_created(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for topic in refused]
         return response
 
     async def delete_topics(self, message: DeleteTopicsRequest, request: Request) -> DeleteTopicsResponse:
         wanted = message.topics or [DeleteTopicState(name=name) for name in message.topic_names]
         image = self._controller.image
-        allowed, refused = divided(wanted, lambda state: _may(request, AclOperation.DELETE, _name_of(image, state)))
+        may_all = request.may_see(ResourceType.CLUSTER, CLUSTER_NAME, AclOperation.DELETE)
+        allowed, refused = divided(wanted, lambda state: may_all or _may_delete(request, image, state))
         message.topics, message.topic_names = allowed, []
         response = await ask(
             self._controller,
             message,
             lambda code, text: DeleteTopicsResponse(responses=[_not_deleted(state, code, text) for state in allowed]),
+            request.caller,
         )
-        response.responses += [_not_deleted(state, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for state in refused]
+        response.responses += [_refused_deletion(request, image, state) for state in refused]
         return response
 
     async def create_partitions(self, message: CreatePartitionsRequest, request: Request) -> CreatePartitionsResponse:
-        allowed, refused = divided(message.topics, lambda topic: _may(request, AclOperation.ALTER, topic.name))
+        allowed, refused = divided(message.topics, lambda topic: request.may_on_topic(AclOperation.ALTER, topic.name))
         message.topics = allowed
         response = await ask(
             self._controller,
             message,
             lambda code, text: CreatePartitionsResponse(results=[_not_grown(topic, code, text) for topic in allowed]),
+            request.caller,
         )
         response.results += [_not_grown(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for topic in refused]
         return response
@@ -79,12 +91,36 @@ def _not_grown(topic: CreatePartitionsTopic, code: ErrorCode, text: str | None =
     return CreatePartitionsTopicResult(topic.name, code, text)
 
 
-def _may(request: Request, operation: AclOperation, topic: str) -> bool:
-    return request.may_on_topic(operation, topic) or request.may_on_cluster(operation)
+def _hide_configs(topic: CreatableTopicResult) -> None:
+    """Leave out what a client may not see that may create a topic but not describe its configs."""
+    if topic.error_code == ErrorCode.NONE:
+        topic.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        topic.num_partitions = topic.replication_factor = NOT_TOLD
+        topic.configs = []
 
 
-def _name_of(image: ClusterImage, state: DeleteTopicState) -> str:
+def _may_delete(request: Request, image: ClusterImage, state: DeleteTopicState) -> bool:
+    """Return whether the controller may be asked. It reports topics that do not exist to clients that may know."""
+    name = _name_of(image, state)
+    if name is None:
+        return True  # an id that nobody has: ids tell nothing
+    if request.may_on_topic(AclOperation.DELETE, name):
+        return True
+    return name not in image.topics_by_name and request.may_see(ResourceType.TOPIC, name)
+
+
+def _refused_deletion(request: Request, image: ClusterImage, state: DeleteTopicState) -> DeletableTopicResult:
+    """Do not tell the name of a topic that the client knows only by its id and may not describe."""
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    if state.topic_id == ZERO_UUID:
+        return _not_deleted(state, code)
+    name = _name_of(image, state)
+    is_told = name is not None and request.may_see(ResourceType.TOPIC, name)
+    return DeletableTopicResult(name if is_told else None, state.topic_id, code)
+
+
+def _name_of(image: ClusterImage, state: DeleteTopicState) -> str | None:
     if state.topic_id == ZERO_UUID:
         return state.name or ""
     topic = image.topics_by_id.get(state.topic_id)
-    return topic.name if topic else ""
+    return topic.name if topic else None

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from sskafka.coordination.transaction_coordinator import TransactionCoordinator
-from sskafka.model.acl import AclOperation
+from sskafka.model.acl import AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
 from sskafka.runtime.clock import Clock
@@ -41,7 +41,7 @@ class TransactionDescriptionHandlers:
             known = await self._coordinator.describe(transactional_id)
         except Exception as error:
             return DescribedTransaction(error_code_of(error)[0], transactional_id)
-        visible = (item for item in sorted(known.partitions) if request.may_on_topic(AclOperation.DESCRIBE, item.topic))
+        visible = (item for item in sorted(known.partitions) if request.may_see(ResourceType.TOPIC, item.topic))
         return DescribedTransaction(
             ErrorCode.NONE,
             transactional_id,
@@ -65,7 +65,7 @@ class TransactionDescriptionHandlers:
             for known in self._coordinator
             if _is_asked_for(known, message, now_ms)
             and matches(known.transactional_id)
-            and request.may_on_transactional_id(AclOperation.DESCRIBE, known.transactional_id)
+            and request.may_see(ResourceType.TRANSACTIONAL_ID, known.transactional_id)
         ]
         unknown = [label for label in message.state_filters if label not in STATE_BY_LABEL]
         return ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=found)

@@ -7,7 +7,7 @@ open in a partition but unknown to its coordinator.
 import asyncio
 
 from sskafka.coordination.transaction_markers import Marker, MarkerWriter
-from sskafka.model.acl import AclOperation
+from sskafka.model.acl import CLUSTER_NAME, AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.servers.kafka.request import Request
@@ -32,7 +32,9 @@ class TransactionMarkerHandler:
         self._writer = writer
 
     async def write_markers(self, message: WriteTxnMarkersRequest, request: Request) -> WriteTxnMarkersResponse:
-        may_write = request.may_on_cluster(AclOperation.CLUSTER_ACTION) or request.may_on_cluster(AclOperation.ALTER)
+        may_write = request.may_see(ResourceType.CLUSTER, CLUSTER_NAME, AclOperation.ALTER) or request.may_on_cluster(
+            AclOperation.CLUSTER_ACTION
+        )
         results = []
         for asked in message.markers:
             errors = [

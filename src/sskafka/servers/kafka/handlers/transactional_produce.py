@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sskafka.coordination.transaction_verifier import Outcome, Question, TransactionVerifier
-from sskafka.model.acl import AclOperation
+from sskafka.model.acl import AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import INTERNAL_TOPICS, ProducerIdAndEpoch, TopicPartition
 from sskafka.records.batch import HEADER_BYTES, TRANSACTIONAL, BatchHeader, read_header
@@ -203,7 +203,7 @@ def _opens_transaction(partition: Partition, header: BatchHeader, adds: bool) ->
 def _may_write(request: Request, partition: Partition) -> bool:
     """Return whether the client may write. Other partitions must not be added: they would get a marker all the same."""
     name = partition.topic_partition.topic
-    return name not in INTERNAL_TOPICS and request.may_on_topic(AclOperation.WRITE, name)
+    return name not in INTERNAL_TOPICS and request.may_see(ResourceType.TOPIC, name, AclOperation.WRITE)
 
 
 def _of_several_producers(unverified: list[_Unverified]) -> Refusals:

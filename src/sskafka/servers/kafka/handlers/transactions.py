@@ -59,7 +59,7 @@ class TransactionHandlers:
 
     async def initialize(self, message: InitProducerIdRequest, request: Request) -> InitProducerIdResponse:
         assert message.transactional_id is not None
-        if not request.may_on_transactional_id(AclOperation.WRITE, message.transactional_id):
+        if not _may_initialize(message, request):
             code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
             return InitProducerIdResponse(error_code=code, producer_epoch=-1)
         expected = ProducerIdAndEpoch(message.producer_id, message.producer_epoch)
@@ -181,6 +181,13 @@ class TransactionHandlers:
         if verdict.error is not ErrorCode.NONE:
             return EndTxnResponse(error_code=_known_to(request.version, FENCED_KNOWN_FROM, verdict.error))
         return EndTxnResponse(0, ErrorCode.NONE, *verdict.identity)
+
+
+def _may_initialize(message: InitProducerIdRequest, request: Request) -> bool:
+    transactional_id = message.transactional_id or ""
+    if not request.may_on_transactional_id(AclOperation.WRITE, transactional_id):
+        return False
+    return not message.enable2_pc or request.may_on_transactional_id(AclOperation.TWO_PHASE_COMMIT, transactional_id)
 
 
 def _known_to(version: int, fenced_known_from: int, error: ErrorCode) -> ErrorCode:

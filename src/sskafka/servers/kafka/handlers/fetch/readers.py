@@ -102,7 +102,13 @@ class ConsumerReader:
         return partition.data_waiters
 
     def _find(self, target: Target) -> Partition:
-        partition = self._replicas.find(target.topic, target.index)
+        try:
+            partition = self._replicas.find(target.topic, target.index)
+        except Exception:  # who may not read a topic is not told whether it exists
+            name = self._replicas.name_of(target.topic)
+            if name is not None and not self._request.may_on_topic(AclOperation.READ, name):
+                raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED) from None
+            raise
         if not self._request.may_on_topic(AclOperation.READ, partition.topic_partition.topic):
             raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         return partition
