@@ -28,6 +28,9 @@ class MemoryFile:
     def read_at(self, size: int, position: int) -> bytes:
         return bytes(self.data[position : position + size])
 
+    def read_once(self, size: int, position: int) -> bytes:
+        return self.read_at(size, position)
+
     def read_cached_at(self, size: int, position: int) -> bytes | None:
         return None if self.is_cold else self.read_at(size, position)
 

@@ -66,6 +66,9 @@ class SimulatedFile:
         self._disk.ask("read", self._path)
         return bytes(self._node.data[position : position + size])
 
+    def read_once(self, size: int, position: int) -> bytes:
+        return self.read_at(size, position)
+
     def read_cached_at(self, size: int, position: int) -> bytes | None:
         return self.read_at(size, position) if self._disk.is_cached else None
 

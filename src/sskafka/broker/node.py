@@ -317,7 +317,12 @@ class Broker:
             log.error("the listeners stay as they are: %s", error)
 
     def _client_listener(self, context: BrokerContext, address: Endpoint) -> Listener:
-        return self._listener(context, address, self._served.by_key, self._connections, self._quotas, self._authorizer)
+        listener = self._listener(
+            context, address, self._served.by_key, self._connections, self._quotas, self._authorizer
+        )
+        if self._services is not None:
+            listener.on_damaged_file = self._services.suspect_file
+        return listener
 
     async def _controller_authorizer(self, control: NodeControl) -> Authorizer:
         """Called on the control loop, which has an authorizer of its own."""

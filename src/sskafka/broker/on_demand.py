@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sskafka.lab.votes import VoteAnswers as VoteAnswers
     from sskafka.replication.directory_reports import DirectoryReports as DirectoryReports
     from sskafka.replication.log_cleaner import LogCleaner as LogCleaner
+    from sskafka.replication.log_scrubber import LogScrubber as LogScrubber
     from sskafka.replication.replica_moves import ReplicaMoves as ReplicaMoves
     from sskafka.servers.adr.endpoints import AdrEndpoints as AdrEndpoints
     from sskafka.servers.adr.listener import AdrListener as AdrListener
@@ -73,6 +74,7 @@ _MODULES = {
     "VoteAnswers": "sskafka.lab.votes",
     "DirectoryReports": "sskafka.replication.directory_reports",
     "LogCleaner": "sskafka.replication.log_cleaner",
+    "LogScrubber": "sskafka.replication.log_scrubber",
     "ReplicaMoves": "sskafka.replication.replica_moves",
     "AdrEndpoints": "sskafka.servers.adr.endpoints",
     "AdrListener": "sskafka.servers.adr.listener",

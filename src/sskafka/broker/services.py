@@ -30,6 +30,7 @@ from sskafka.runtime.serial_thread import SerialThread
 from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.servers.kafka.handlers.producers import ProducerIds
 from sskafka.servers.samples import topic_samples
+from sskafka.storage.disk import File
 from sskafka.storage.log_manager import LogManager
 from sskafka.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from sskafka.wire.schema import Message
@@ -37,6 +38,7 @@ from sskafka.wire.schema import Message
 _log = logging.getLogger(__name__)
 
 CLEANER_DELAY_S = 1.0
+SCRUBBER_DELAY_S = 2.0
 ALTER_PARTITION_TIMEOUT_MS = 5_000
 ALLOCATE_TIMEOUT_MS = 10_000
 
@@ -48,6 +50,7 @@ class BrokerServices:
         self._context = context
         self._control = control
         self._cleaner: on_demand.LogCleaner | None = None
+        self._scrubber: on_demand.LogScrubber | None = None
         self._node_id = context.settings["node.id"]
         settings, clock, executor, *_ = context
         loop = asyncio.get_running_loop()
@@ -84,6 +87,7 @@ class BrokerServices:
         control.feed.subscribe(self._apply)
         context.run_in_background(self.housekeeping.run())
         context.run_in_background(self._clean_logs())
+        context.run_in_background(self._scrub_logs())
 
     def samples(self) -> Iterator[Sample]:
         yield from self.replicas.samples()
@@ -93,6 +97,8 @@ class BrokerServices:
         yield from self.coordinators.samples()
         if self._cleaner is not None:
             yield from self._cleaner.samples()
+        if self._scrubber is not None:
+            yield from self._scrubber.samples()
 
     # -- the metadata
 
@@ -142,6 +148,25 @@ class BrokerServices:
         return on_demand.LogCleaner(
             self.logs, self.replicas, self._effective_settings, self._context.clock, self._context.executor
         )
+
+    async def _scrub_logs(self) -> None:
+        """Verification of the logs; imported once the start is over."""
+        await asyncio.sleep(SCRUBBER_DELAY_S)
+        loop, context = asyncio.get_running_loop(), self._context
+        links = ClusterLinks(
+            self._links_for("scrubber"), _ControllerRequests(self._control), loop.call_later, self._broker_epoch
+        )
+        first = self.logs.directories[0]
+        self._scrubber = on_demand.LogScrubber(
+            self.replicas, self._effective_settings, context.clock, context.executor, links, first.disk, first.path
+        )
+        self.replicas.on_unreadable = self._scrubber.suspect
+        await self._scrubber.run()
+
+    def suspect_file(self, file: File) -> None:
+        """Have a segment verified in which a reader has met a bad batch."""
+        if self._scrubber is not None:
+            self._scrubber.suspect_file(file)
 
     def _effective_settings(self) -> Settings:
         return effective_settings(self._context.settings, self._control.image)

@@ -58,7 +58,7 @@ Integer: TypeAlias = Literal[
     "sasl.oauthbearer.jwks.endpoint.refresh.ms", "replication.quota.window.num",
     "replication.quota.window.size.seconds", "alter.log.dirs.replication.quota.window.num",
     "alter.log.dirs.replication.quota.window.size.seconds", "log.dir.partition.base",
-    "socket.request.arrival.timeout.ms"
+    "socket.request.arrival.timeout.ms", "log.scrub.interval.ms", "log.scrub.bytes.per.second"
 ]
 List: TypeAlias = Literal[
     "process.roles", "listeners", "log.dir", "log.dirs", "cordoned.log.dirs", "log.cleanup.policy",

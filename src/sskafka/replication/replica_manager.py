@@ -86,6 +86,8 @@ class ReplicaManager:
         self._recovers_in_threads = call_soon_threadsafe is not None
         self.on_placed: Callable[[Partition], None] | None = None
         """Called for every replica that was opened, and for every replica whose directory has failed."""
+        self.on_unreadable: Callable[[Partition, int], None] | None = None
+        """Called with a partition and an offset at which its log could not be read."""
         self._links = links
         samples, window_s = settings["replication.quota.window.num"], settings["replication.quota.window.size.seconds"]
         self.sending = Throttle(clock.monotonic_ms, samples, window_s * 1000)
@@ -191,6 +193,12 @@ class ReplicaManager:
         if isinstance(topic, bytes) and topic not in self._image.topics_by_id:
             return UnknownTopicIdError("no topic has that id")
         return UnknownTopicOrPartitionError(f"unknown partition {index} of {replicas.name if replicas else topic!r}")
+
+    def unreadable(self, topic: str | Uuid, index: int, offset: int) -> None:
+        """Note that a log is damaged at this offset."""
+        partition = self.maybe_find(topic, index)
+        if partition is not None and self.on_unreadable is not None:
+            self.on_unreadable(partition, offset)
 
     # -- for partitions (PartitionHost)
 

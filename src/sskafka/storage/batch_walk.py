@@ -5,6 +5,7 @@ CorruptBatchError if the bytes up to `end` are not whole batches.
 """
 
 from collections.abc import Iterator
+from typing import Protocol
 
 from sskafka.model.buffers import Buffer
 from sskafka.records.batch import HEADER_BYTES, BatchHeader, CorruptBatchError, check_structure, read_header
@@ -26,8 +27,12 @@ def walk_headers(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
         position += header.size_bytes
 
 
+class Readable(Protocol):
+    def read_at(self, size: int, position: int) -> Buffer: ...
+
+
 def walk_batches(
-    file: File, position: int, end: int, chunk_bytes: int = _BATCHES_CHUNK_BYTES
+    file: Readable, position: int, end: int, chunk_bytes: int = _BATCHES_CHUNK_BYTES
 ) -> Iterator[tuple[int, BatchHeader, memoryview]]:
     """Yield each batch's header and its bytes, which are valid until the next step."""
     chunk = memoryview(b"")

@@ -71,6 +71,10 @@ class File(Protocol):
         """Like `read_at`, but return None if the read would block on the disk."""
         ...
 
+    def read_once(self, size: int, position: int) -> Buffer:
+        """Like `read_at`, but leave nothing in the page cache that was not there before."""
+        ...
+
     def sync(self) -> None:
         """Return when everything written so far would survive a power failure."""
         ...
@@ -161,6 +165,13 @@ class OsFile:
         if count == size:
             return data
         return None if position + count < self.size() else data[:count]
+
+    def read_once(self, size: int, position: int) -> Buffer:
+        data = self.read_cached_at(size, position)
+        if data is None or not self._can_skip_waiting:
+            data = self.read_at(size, position)
+            os.posix_fadvise(self._fd, position, size, os.POSIX_FADV_DONTNEED)
+        return data
 
     def sync(self) -> None:
         os.fdatasync(self._fd)

@@ -5,12 +5,16 @@ segment stay readable. Reading raises StorageError if the file was truncated bel
 """
 
 from sskafka.model.buffers import Buffer
+from sskafka.records.batch import CorruptBatchError, crc_matches, iter_headers, whole_batches
 from sskafka.storage.disk import File
 from sskafka.storage.errors import StorageError
 
 
 class FileSlice:
     __slots__ = ("file", "length", "position")
+
+    starts_batch = True
+    """Whether the first byte is that of a batch."""
 
     def __init__(self, file: File, position: int, length: int) -> None:
         self.file = file
@@ -25,7 +29,8 @@ class FileSlice:
 
     def part(self, start: int, length: int) -> "FileSlice":
         """Return the slice from `start` on, at most `length` bytes long."""
-        return FileSlice(self.file, self.position + start, min(length, self.length - start))
+        kind = _MiddleSlice if start else type(self)
+        return kind(self.file, self.position + start, min(length, self.length - start))
 
     def read(self) -> Buffer:
         """Read the whole slice. May block on the disk: use an executor unless the bytes are known to be cached."""
@@ -40,3 +45,18 @@ class FileSlice:
         if len(data) != self.length:
             raise StorageError(f"{self.length} bytes at {self.position} were truncated while they were being read")
         return data
+
+
+class _MiddleSlice(FileSlice):
+    __slots__ = ()
+
+    starts_batch = False
+
+
+def has_bad_batch(data: Buffer) -> bool:
+    """Return whether one of the whole batches in `data`, which starts with a batch, does not match its checksum."""
+    batches = whole_batches(memoryview(data))
+    try:
+        return not all(crc_matches(batches, header, position) for position, header in iter_headers(batches))
+    except CorruptBatchError:
+        return True

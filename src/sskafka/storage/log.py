@@ -30,6 +30,7 @@ from sskafka.records.batch import (
 )
 from sskafka.storage.append_checks import AppendChecks, Inspected, headers_of
 from sskafka.storage.batch_rewriting import BatchRewriting, assign_offsets
+from sskafka.storage.damage import Damage, DamagedRanges
 from sskafka.storage.errors import (
     OffsetOutOfRangeError,
     UnexpectedAppendOffsetError,
@@ -99,6 +100,7 @@ class Log:
         "_tail",
         "_truncations",
         "config",
+        "damaged",
         "directory",
         "epochs",
         "first_dirty_offset",
@@ -136,6 +138,8 @@ class Log:
         """The log is compacted below this offset. The log cleaner sets it."""
         self.has_gaps = False
         """Whether the log was compacted, here or by the leader. Recovery must not take its gaps for lost records."""
+        self.damaged: DamagedRanges | None = None
+        """Ranges that cannot be read, None if none is known."""
         self.ready_offset = parts.log_end_offset
         self.on_ready: Callable[[], None] | None = None
         self.on_files_deleted: Callable[[list[str]], None] | None = None
@@ -336,10 +340,32 @@ class Log:
             raise OffsetOutOfRangeError(offset, self.log_start_offset, log_end)
         if offset >= up_to_offset or offset == log_end:
             return []
+        if self.damaged is not None:
+            up_to_offset = self.damaged.readable_up_to(offset, up_to_offset)
         try:
             return read_slices(self.segments, offset, max_bytes, min(up_to_offset, log_end), min_one)
         except OSError as error:
             raise self.log_directory.read_failed(error) from error
+
+    def note_damage(self, damage: Damage) -> bool:
+        """Keep readers away from a damaged range. Return whether it was not known yet."""
+        self.damaged = self.damaged or DamagedRanges()
+        return self.damaged.add(damage)
+
+    def is_damaged_at(self, damage: Damage) -> bool:
+        """Return whether the damage is still there: not truncated, deleted or replaced since."""
+        return self.damaged is not None and damage in self.damaged
+
+    def forget_damage(self, damage: Damage) -> None:
+        """Let readers have a range that has been replaced."""
+        if self.damaged is not None:
+            self.damaged.remove(damage)
+            self._drop_gone_damage()
+
+    def _drop_gone_damage(self) -> None:
+        if self.damaged is not None:
+            self.damaged.keep_between(self.log_start_offset, self.log_end_offset)
+            self.damaged = self.damaged or None
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampedOffset | None:
         """Return the first record whose timestamp is `timestamp` or later. The event loop uses the two parts of this,
@@ -437,6 +463,7 @@ class Log:
         self.first_dirty_offset = min(self.first_dirty_offset, end_offset)
         self.ready_offset = min(self.ready_offset, end_offset)
         self._record_count.forget()
+        self._drop_gone_damage()
 
     def increment_log_start_offset(self, offset: int) -> None:
         """Advance the log start offset and delete the segments that hold only older records."""
@@ -446,6 +473,7 @@ class Log:
             return
         self.epochs.truncate_from_start(offset, save=False)
         self.offsets.delete_before(offset)
+        self._drop_gone_damage()
         self._find_last_stable()
         try:
             self._delete(self.segments.remove_before(offset), sync=False)

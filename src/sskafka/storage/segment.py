@@ -151,6 +151,10 @@ class Segment:
             self._open_files.opened(self)
         return self._file
 
+    def uses(self, file: File) -> bool:
+        """Return whether `file` is the open log file of this segment."""
+        return self._file is file
+
     def __repr__(self) -> str:
         return f"Segment({self._stem}, {self.size_bytes} bytes)"
 

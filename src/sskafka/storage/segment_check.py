@@ -36,7 +36,7 @@ class CheckedSegment(NamedTuple):
 
 def verify_segment(segment: Segment, expected: Expectations) -> CheckedSegment:
     """Return how much of the segment's file is valid. Changes nothing."""
-    check = _BatchCheck(segment.base_offset, expected)
+    check = BatchCheck(segment.base_offset, expected)
     size_bytes = segment.file.size()
     try:
         for position, header, batch in walk_batches(segment.file, 0, size_bytes):
@@ -58,7 +58,7 @@ def rebuild_segment(segment: Segment, good_bytes: int, visit: Callable[[Segment,
     segment.flush_indexes()
 
 
-class _BatchCheck:
+class BatchCheck:
     __slots__ = (
         "_base_offset",
         "_epoch",
@@ -92,6 +92,12 @@ class _BatchCheck:
         self._next_offset = header.next_offset
         self._epoch = header.leader_epoch
         self.good_bytes, self.good_offset = position + header.size_bytes, header.next_offset
+
+    def skip_to(self, position: int, offset: int) -> None:
+        """Continue after a bad batch, at the batch at `position`, which begins at `offset`."""
+        self.good_bytes, self.good_offset = position, offset
+        self._next_offset = offset
+        self._jumped_at = None
 
     def check_end(self) -> None:
         end_offset = self._expected.end_offset

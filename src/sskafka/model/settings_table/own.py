@@ -2,9 +2,9 @@
 
 from sskafka.model.setting import AtLeast, Between, Importance, OneOf, Setting, Type, Update
 
-STRING, LIST, BOOLEAN, INT = Type.STRING, Type.LIST, Type.BOOLEAN, Type.INT
+STRING, LIST, BOOLEAN, INT, LONG = Type.STRING, Type.LIST, Type.BOOLEAN, Type.INT, Type.LONG
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
-READ_ONLY = Update.READ_ONLY
+READ_ONLY, CLUSTER_WIDE = Update.READ_ONLY, Update.CLUSTER_WIDE
 
 # fmt: off
 OWN = (
@@ -29,6 +29,11 @@ OWN = (
     Setting("socket.request.arrival.timeout.ms", INT, 30000, AtLeast(1000), READ_ONLY, LOW,
             "A connection is closed when a request has begun to arrive and nothing of its rest comes for this long.",
             own=True),
+    Setting("log.scrub.interval.ms", LONG, 604800000, AtLeast(-1), CLUSTER_WIDE, MEDIUM,
+            "Time from the beginning of one verification of all logs to the next. Damaged batches are replaced by "
+            "those of other replicas, or else not served. -1: never.", own=True),
+    Setting("log.scrub.bytes.per.second", LONG, 8388608, AtLeast(1), CLUSTER_WIDE, LOW,
+            "How fast the verification reads logs; it uses at most a twentieth of a core.", own=True),
     Setting("topics.file", STRING, None, None, READ_ONLY, MEDIUM,
             "JSON file with topics that are created once as many brokers as voters are there.", own=True),
 )

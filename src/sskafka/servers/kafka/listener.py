@@ -19,8 +19,9 @@ from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
 from sskafka.servers.kafka.fair_turns import FairTurns
 from sskafka.servers.kafka.registry import ServedApi
 from sskafka.servers.kafka.request_memory import RequestMemory
+from sskafka.storage.disk import File
 from sskafka.storage.errors import StorageError
-from sskafka.storage.file_slice import FileSlice
+from sskafka.storage.file_slice import FileSlice, has_bad_batch
 
 if TYPE_CHECKING:
     from sskafka.servers.kafka.security.listener_security import ListenerSecurity
@@ -84,6 +85,8 @@ class Listener:
         self.security = security
         self._closing_log = ClosingLog()
         self._unauthenticated: dict[Connection, int] = {}
+        self.on_damaged_file: Callable[[File], None] = lambda file: None
+        """Called when a read from the disk, for a response, has found a batch that does not match its checksum."""
         self.acceptor_counters = AcceptorCounters(name)
         self._connections: set[Connection] = set()
         self._address_of: dict[Connection, str] = {}
@@ -174,13 +177,20 @@ class Listener:
             connection.flush()
 
     def read_in_background(self, part: FileSlice, done: Callable[[Buffer | None], None]) -> None:
-        """Read from the disk in a thread, because the read would block the event loop."""
+        """Read from the disk in a thread, because the read would block the event loop.
+
+        What comes from the disk is verified: this is where damage would reach readers. Bytes in the page cache were
+        verified when they were written or read."""
         assert self._loop is not None
         loop = self._loop
 
         def read() -> None:
             try:
                 data: Buffer | None = part.read()
+                if data and part.starts_batch and has_bad_batch(data):
+                    log.error("a batch that was to be sent does not match its checksum: %r", part)
+                    loop.call_soon_threadsafe(self.on_damaged_file, part.file)
+                    data = None
             except (OSError, StorageError):
                 log.exception("reading a segment failed")
                 data = None

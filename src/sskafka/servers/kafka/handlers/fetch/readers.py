@@ -229,6 +229,8 @@ def failed(replicas: ReplicaManager, target: Target, error: Exception, version: 
     """Return the result for a partition that cannot be read. Newer versions name the current leader."""
     code, _ = error_code_of(error)
     tags = None
+    if code is ErrorCode.CORRUPT_MESSAGE:
+        replicas.unreadable(target.topic, target.index, target.fetch_offset)
     if code in WRONG_BROKER and version >= LEADER_TOLD_FROM:
         leadership = replicas.leadership_of(target.topic, target.index)
         if leadership is not None:

@@ -1,0 +1,152 @@
+"""The scrub notices every kind of damage in a segment, and readers get neither damaged bytes nor a silent gap."""
+
+from pathlib import Path
+
+import pytest
+from logs import append, read_records, reopen
+
+from sskafka.model.ids import TopicPartition
+from sskafka.storage.damage import Damage, DamagedRanges
+from sskafka.storage.disk import OsDisk
+from sskafka.storage.errors import CorruptBatchError
+from sskafka.storage.file_slice import FileSlice, has_bad_batch
+from sskafka.storage.log import Log
+from sskafka.storage.log_config import LogConfig
+from sskafka.storage.scrub_progress import ScrubProgress, read_scrub_progress, write_scrub_progress
+from sskafka.storage.scrubbing import SegmentScrub
+from sskafka.storage.segment import Segment
+
+BATCHES = 12
+CONFIG = LogConfig(segment_bytes=400, index_interval_bytes=0)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    log = reopen(OsDisk(), CONFIG, str(tmp_path / "log-0"))
+    for number in range(BATCHES):
+        append(log, b"value %d" % number, epoch=number // 5)
+    return log
+
+
+def scrub(log: Log, segment: Segment, step_bytes: int = 1) -> list[Damage]:
+    scrub = SegmentScrub(log, segment)
+    while not scrub.is_done:
+        scrub.step(step_bytes)
+    return scrub.found
+
+
+def all_damage(log: Log) -> list[Damage]:
+    return [damage for segment in log.segments for damage in scrub(log, segment)]
+
+
+def write(segment: Segment, position: int, data: bytes) -> None:
+    with Path(segment.log_path).open("r+b") as file:
+        file.seek(position)
+        file.write(data)
+
+
+@pytest.mark.parametrize("step_bytes", [1, 100, 1 << 20])
+def test_an_intact_log_has_no_damage(log: Log, step_bytes: int) -> None:
+    assert len(log.segments) > 2
+    assert [scrub(log, segment, step_bytes) for segment in log.segments] == [[]] * len(log.segments)
+
+
+def test_a_bit_flipped_in_any_byte_is_found_where_it_is(log: Log) -> None:
+    """Closed segments and the active one, header and records: the damaged range is that of the batch."""
+    for segment in list(log.segments):
+        content = Path(segment.log_path).read_bytes()
+        batches = [(position, header) for position, header in segment.headers()]
+        for at in range(segment.size_bytes):
+            write(segment, at, bytes([content[at] ^ 0x10]))
+            (damage,) = scrub(log, segment)
+            position, header = [(start, head) for start, head in batches if start <= at][-1]
+            assert damage.position <= position <= at < damage.end_position, at
+            assert damage.offset <= header.base_offset < damage.end_offset, at
+            write(segment, at, content[at : at + 1])
+    assert all_damage(log) == []
+
+
+def test_a_lost_end_of_a_file_is_found(log: Log) -> None:
+    segment = log.segments.first
+    Path(segment.log_path).write_bytes(Path(segment.log_path).read_bytes()[:-10])
+    (damage,) = scrub(log, segment)
+    assert damage.end_position == segment.size_bytes
+
+
+def test_zeros_in_the_middle_are_one_range(log: Log) -> None:
+    segment = log.segments.first
+    positions = [position for position, _ in segment.headers()]
+    write(segment, positions[1], bytes(positions[3] - positions[1]))
+    (damage,) = scrub(log, segment)
+    assert (damage.position, damage.end_position) == (positions[1], positions[3])
+    assert (damage.offset, damage.end_offset) == (1, 3)
+
+
+def test_readers_get_what_is_around_a_damaged_range(log: Log) -> None:
+    assert log.note_damage(Damage(0, 0, 0, 3, 5, "bad"))
+    assert not log.note_damage(Damage(0, 0, 0, 3, 5, "bad"))
+    assert [offset for offset, _ in read_records(log, 0)] == [0, 1, 2]
+    for offset in (3, 4):
+        with pytest.raises(CorruptBatchError, match="offsets 3 to 4 are damaged"):
+            log.read(offset, 10_000, BATCHES)
+    assert [offset for offset, _ in read_records(log, 5)][:2] == [5, 6]
+
+
+def test_a_replaced_range_is_read_again(log: Log) -> None:
+    damage = Damage(0, 0, 0, 3, 5, "bad")
+    log.note_damage(damage)
+    assert log.is_damaged_at(damage)
+    log.forget_damage(damage)
+    assert log.damaged is None
+    assert len(read_records(log, 0)) == BATCHES
+
+
+@pytest.mark.parametrize("change", [lambda log: log.truncate_to(2), lambda log: log.increment_log_start_offset(6)])
+def test_damage_goes_with_its_records(log: Log, change: object) -> None:
+    log.note_damage(Damage(0, 0, 0, 3, 5, "bad"))
+    change(log)  # type: ignore[operator]
+    assert log.damaged is None
+
+
+def test_several_ranges_are_kept_apart() -> None:
+    ranges = DamagedRanges()
+    for offset in (20, 10):
+        ranges.add(Damage(0, offset, offset + 1, offset, offset + 5, "bad"))
+    assert ranges.readable_up_to(0, 100) == 10
+    assert ranges.readable_up_to(15, 100) == 20
+    assert ranges.readable_up_to(25, 100) == 100
+
+
+def test_a_cold_read_is_checked_batch_by_batch(log: Log) -> None:
+    segment = log.segments.first
+    whole = bytearray(FileSlice(segment.file, 0, segment.size_bytes).read())
+    assert not has_bad_batch(whole)
+    assert not has_bad_batch(whole[:-5])  # the limit of the fetch cut the last batch
+    whole[-1] ^= 1
+    assert has_bad_batch(whole)
+
+
+def test_parts_of_a_slice_know_whether_they_start_a_batch(log: Log) -> None:
+    whole = FileSlice(log.segments.first.file, 0, 200)
+    assert whole.part(0, 100).starts_batch
+    assert not whole.part(100, 100).starts_batch
+    assert not whole.part(100, 100).part(0, 50).starts_batch
+
+
+@pytest.mark.parametrize("progress", [ScrubProgress(7), ScrubProgress(7, TopicPartition("a topic", 3), 4711)])
+def test_progress_survives_a_restart(tmp_path: Path, progress: ScrubProgress) -> None:
+    write_scrub_progress(OsDisk(), str(tmp_path), progress)
+    assert read_scrub_progress(OsDisk(), str(tmp_path)) == progress
+
+
+@pytest.mark.parametrize("content", [b"", b"1\n", b"1\nx\n", b"2\n7\n", b"1\n7\ntopic\n", b"\xff\xfe"])
+def test_unreadable_progress_is_none(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "scrub-progress").write_bytes(content)
+    assert read_scrub_progress(OsDisk(), str(tmp_path)) is None
+
+
+def test_a_round_goes_on_behind_its_progress() -> None:
+    progress = ScrubProgress(7, TopicPartition("b", 1), 100)
+    assert [progress.is_behind(TopicPartition(*where), offset) for where, offset in
+            [(("a", 9), 500), (("b", 1), 100), (("b", 1), 200), (("b", 2), 0), (("c", 0), 0)]] == [
+        False, False, True, True, True]  # fmt: skip
