@@ -35,6 +35,9 @@ COMMANDS = {
     "group": LazyCommand(
         "sskafka.cli.group.commands", "List, describe and delete groups; show lag and rebalances; reset offsets."
     ),
+    "user": LazyCommand("sskafka.cli.user", "List, add and remove users (SCRAM credentials); set passwords."),
+    "acl": LazyCommand("sskafka.cli.acl.commands", "List, add and remove ACLs, with the options of kafka-acls."),
+    "quota": LazyCommand("sskafka.cli.quota", "List, set and remove quotas of users, client ids and IP addresses."),
     "metadata": LazyCommand(
         "sskafka.cli.metadata", "Show cluster metadata as ZooKeeper paths, and the metadata quorum."
     ),

@@ -36,6 +36,7 @@ class Explanation(NamedTuple):
 _TOPICS = "`sskafka topic list` shows the topics, `sskafka topic create NAME` creates one"
 _BROKERS = "`sskafka metadata ls /brokers/ids` shows the brokers"
 _SETTINGS = "docs/configuration.md lists every setting"
+_ACLS = "`sskafka acl list --principal User:NAME` shows to an administrator what a user may do"
 _HINT_BY_KIND: dict[type[Exception], str] = {  # the first match counts
     UsageError: "--help",
     BrokerUnavailableError: "`sskafka start` starts a broker; -b HOST:PORT names another one",
@@ -61,6 +62,11 @@ _HINT_BY_CODE = {
     ErrorCode.INVALID_TIMESTAMP: "`sskafka topic alter NAME -c message.timestamp.after.max.ms=N` allows later ones",
     ErrorCode.OFFSET_OUT_OF_RANGE: "`sskafka topic describe NAME -p` shows the available offsets",
     ErrorCode.GROUP_ID_NOT_FOUND: "`sskafka group list` shows the groups",
+    ErrorCode.SECURITY_DISABLED: "authorizer.class.name in server.properties turns ACLs on; see docs/security.md",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: _ACLS,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: _ACLS,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: _ACLS,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: _ACLS,
     ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: "`sskafka transaction list` shows the transactional ids",
 }
 

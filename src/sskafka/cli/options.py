@@ -15,3 +15,5 @@ FileArgument = Annotated[
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Setting; overrides file and environment.")
 ]
+JsonOption = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", "-d", help="Only show what would be changed.")]

@@ -1,0 +1,1 @@
+"""`sskafka acl`: who may do what."""

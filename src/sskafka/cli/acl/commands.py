@@ -1,0 +1,244 @@
+"""`sskafka acl list | add | remove`: access control lists, with the options of kafka-acls."""
+
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+import typer
+
+from sskafka.cli.acl.options import (
+    AllowHostsOption,
+    AllowPrincipalsOption,
+    ClusterOption,
+    ConsumerOption,
+    DelegationTokensOption,
+    DenyHostsOption,
+    DenyPrincipalsOption,
+    GroupsOption,
+    IdempotentOption,
+    OperationsOption,
+    PatternTypeOption,
+    ProducerOption,
+    TopicsOption,
+    TransactionalIdsOption,
+    UserPrincipalsOption,
+    named_resources,
+)
+from sskafka.cli.acl.text import acl_json, print_acls, print_changes
+from sskafka.cli.connecting import (
+    DEFAULT_BOOTSTRAP,
+    BootstrapOption,
+    PropertiesOption,
+    client_properties,
+    connected,
+    run,
+)
+from sskafka.cli.failures import report_each
+from sskafka.cli.options import DryRunOption, FormatOption, JsonOption
+from sskafka.cli.output import Format, talk
+from sskafka.cli.usage import UsageError
+from sskafka.client.acl_rules import AclResources, AclRule, AclRuleError, acl_filters, exact_filter
+from sskafka.client.acls import create_acls, delete_acls, describe_acls
+from sskafka.client.cluster import Cluster
+from sskafka.metadata.acls.binding import AclBinding
+from sskafka.metadata.acls.filter import AclFilter
+from sskafka.model.acl import AclPermission, ResourceType
+from sskafka.model.errors import KafkaError
+
+app = typer.Typer(help="List, add and remove ACLs.", no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+
+
+@app.command("list")
+def list_command(
+    principals: Annotated[
+        list[str] | None, typer.Option("--principal", metavar="User:NAME", help="Only ACLs of. Repeatable.")
+    ] = None,
+    topics: TopicsOption = None,
+    groups: GroupsOption = None,
+    transactional_ids: TransactionalIdsOption = None,
+    delegation_tokens: DelegationTokensOption = None,
+    user_principals: UserPrincipalsOption = None,
+    whole_cluster: ClusterOption = False,
+    pattern_type: PatternTypeOption = "literal",
+    operations: OperationsOption = None,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    as_json: JsonOption = False,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """List ACLs. With --resource-pattern-type match: those that apply to the resource, also by prefix or wildcard."""
+    resources = named_resources(
+        topics, groups, transactional_ids, delegation_tokens, user_principals, whole_cluster, pattern_type
+    )
+    filters = _filters(resources, principals, operations)
+
+    async def work() -> list[AclBinding]:
+        async with connected(bootstrap, client_properties(properties)) as cluster:
+            return sorted({binding for wanted in filters for binding in await describe_acls(cluster, wanted)})
+
+    print_acls(run(work()), as_json=as_json or output is Format.JSON)
+
+
+@app.command()
+def add(
+    allow_principals: AllowPrincipalsOption = None,
+    deny_principals: DenyPrincipalsOption = None,
+    allow_hosts: AllowHostsOption = None,
+    deny_hosts: DenyHostsOption = None,
+    operations: OperationsOption = None,
+    producer: ProducerOption = False,
+    consumer: ConsumerOption = False,
+    idempotent: IdempotentOption = False,
+    topics: TopicsOption = None,
+    groups: GroupsOption = None,
+    transactional_ids: TransactionalIdsOption = None,
+    delegation_tokens: DelegationTokensOption = None,
+    user_principals: UserPrincipalsOption = None,
+    whole_cluster: ClusterOption = False,
+    pattern_type: PatternTypeOption = "literal",
+    dry_run: DryRunOption = False,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    as_json: JsonOption = False,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Add an ACL for each combination of principal, host, operation and resource; without --operation for all."""
+    resources = named_resources(
+        topics, groups, transactional_ids, delegation_tokens, user_principals, whole_cluster, pattern_type
+    )
+    rule = AclRule(
+        resources,
+        tuple(allow_principals or ()),
+        tuple(deny_principals or ()),
+        tuple(allow_hosts or ()),
+        tuple(deny_hosts or ()),
+        tuple(operations or ()),
+        producer,
+        consumer,
+        idempotent,
+    )
+    bindings = _bindings(rule)
+
+    async def work() -> AddedAcls:
+        async with connected(bootstrap, client_properties(properties)) as cluster:
+            return await _add(cluster, bindings, dry_run=dry_run)
+
+    added = run(work())
+    print_changes(added.changes, as_json=as_json or output is Format.JSON)
+    report_each({" ".join(acl_json(binding).values()): error for binding, error in added.failed.items()})
+    if added.failed:
+        raise typer.Exit(1)
+
+
+class AddedAcls(NamedTuple):
+    changes: dict[AclBinding, str]
+    failed: dict[AclBinding, KafkaError]
+
+
+async def _add(cluster: Cluster, bindings: list[AclBinding], *, dry_run: bool) -> AddedAcls:
+    existing = set(await describe_acls(cluster)).intersection(bindings)
+    missing = [binding for binding in bindings if binding not in existing]
+    outcomes = {} if dry_run or not missing else await create_acls(cluster, missing)
+    failed = {binding: error for binding, error in outcomes.items() if error is not None}
+    done = "would be added" if dry_run else "added"
+    changes = {binding: "exists" if binding in existing else done for binding in bindings if binding not in failed}
+    return AddedAcls(changes, failed)
+
+
+@app.command()
+def remove(
+    principals: Annotated[
+        list[str] | None,
+        typer.Option("--principal", metavar="User:NAME", help="ACLs that allow or deny this one. Repeatable."),
+    ] = None,
+    allow_principals: AllowPrincipalsOption = None,
+    deny_principals: DenyPrincipalsOption = None,
+    operations: OperationsOption = None,
+    producer: ProducerOption = False,
+    consumer: ConsumerOption = False,
+    idempotent: IdempotentOption = False,
+    topics: TopicsOption = None,
+    groups: GroupsOption = None,
+    transactional_ids: TransactionalIdsOption = None,
+    delegation_tokens: DelegationTokensOption = None,
+    user_principals: UserPrincipalsOption = None,
+    whole_cluster: ClusterOption = False,
+    pattern_type: PatternTypeOption = "literal",
+    dry_run: DryRunOption = False,
+    force: Annotated[bool, typer.Option("--force", hidden=True)] = False,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    as_json: JsonOption = False,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Remove the ACLs that match all given options. What is not given matches everything; --dry-run shows them."""
+    resources = named_resources(
+        topics, groups, transactional_ids, delegation_tokens, user_principals, whole_cluster, pattern_type
+    )
+    if producer or consumer:
+        allowed = (*(allow_principals or ()), *(principals or ()))
+        rule = AclRule(
+            resources,
+            allowed,
+            tuple(deny_principals or ()),
+            operations=tuple(operations or ()),
+            producer=producer,
+            consumer=consumer,
+            idempotent=idempotent,
+        )
+        filters = [exact_filter(binding) for binding in _bindings(rule)]
+    else:
+        filters = _filters_to_remove(resources, principals, allow_principals, deny_principals, operations)
+
+    async def work() -> list[AclBinding]:
+        async with connected(bootstrap, client_properties(properties)) as cluster:
+            if not dry_run:
+                return await delete_acls(cluster, filters)
+            return sorted({binding for wanted in filters for binding in await describe_acls(cluster, wanted)})
+
+    removed = run(work())
+    done = "would be removed" if dry_run else "removed"
+    print_changes(dict.fromkeys(removed, done), as_json=as_json or output is Format.JSON)
+    if not removed:
+        talk("no ACL matches; `sskafka acl list` shows them")
+
+
+def _filters_to_remove(
+    resources: AclResources,
+    principals: Sequence[str] | None,
+    allowed: Sequence[str] | None,
+    denied: Sequence[str] | None,
+    operations: Sequence[str] | None,
+) -> list[AclFilter]:
+    if not (principals or allowed or denied):
+        filters = _filters(resources, None, operations)
+        if filters[0].resource_type == ResourceType.ANY:
+            raise UsageError("name a principal or a resource: the ACLs of all principals and resources would match")
+        return filters
+    filters = []
+    for names, permission in (
+        (principals, AclPermission.ANY),
+        (allowed, AclPermission.ALLOW),
+        (denied, AclPermission.DENY),
+    ):
+        if names:
+            filters += _filters(resources, names, operations, permission)
+    return filters
+
+
+def _filters(
+    resources: AclResources,
+    principals: Sequence[str] | None,
+    operations: Sequence[str] | None,
+    permission: AclPermission = AclPermission.ANY,
+) -> list[AclFilter]:
+    try:
+        return acl_filters(resources, principals or (), operations or (), permission)
+    except AclRuleError as error:
+        raise UsageError(str(error)) from error
+
+
+def _bindings(rule: AclRule) -> list[AclBinding]:
+    try:
+        return rule.bindings()
+    except AclRuleError as error:
+        raise UsageError(str(error)) from error
