@@ -143,7 +143,7 @@ def test_a_node_of_another_cluster_is_refused(node: StartNode) -> None:
     stranger = node(1, {"cluster.id": "MkU3OEVBNTcwNTJENDM2Qg"})
     stranger.launch()
     assert stranger.wait() == 1
-    assert "belongs to cluster MkU3OEVBNTcwNTJENDM2Qg, but nodes 9 to another one" in stranger.log
+    assert "belongs to cluster MkU3OEVBNTcwNTJENDM2Qg, but nodes 9 belong to another cluster" in stranger.log
 
 
 def test_a_second_broker_with_a_live_id_is_refused(node: StartNode) -> None:

@@ -1,12 +1,16 @@
-"""A node of the cluster, put together: the only place that wires parts.
+"""Construct a node of the cluster. This is the only package that constructs the parts of other packages.
 
-node.py          its life: what is started in which order, and stopped in the opposite one
-context.py       what every part is given: settings, clock, threads, tasks, and what a stop undoes
-sockets.py       ports, bound before anything else, and the addresses that others are told
-api_handlers.py  the handlers of the Kafka APIs
-services.py      what a broker has beside its part in the quorum: replicas, coordinators, work in the background
-other_servers.py HTTP and ADR-0011
-first_topics.py  what `topics.file` asks for
+node.py             start and stop of a node: the order in which its parts start, and stop in reverse
+context.py          what every part receives: settings, clock, threads, tasks, and the stack of clean-ups
+sockets.py          ports, which are bound before anything else, and the advertised addresses
+kafka_listeners.py  the Kafka listeners, which can be opened and closed while the broker runs
+api_handlers.py     the handlers of the Kafka APIs
+services.py         replicas, coordinators and background work of a broker
+coordinators.py     the group and transaction coordinators
+other_servers.py    HTTP and ADR-0011
+first_topics.py     the topics of `topics.file`
+quorum_discovery.py the voters, asked from controller.quorum.bootstrap.servers
+on_demand.py        parts that are imported when they are first used
 """
 
 from sskafka.broker.node import Broker

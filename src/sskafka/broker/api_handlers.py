@@ -152,7 +152,7 @@ def serve_controller_apis(registry: Registry, control: NodeControl, settings: Se
 def _common_handlers(
     registry: Registry, view: ClusterView, controller: Controller, settings: Settings, listeners: Listeners
 ) -> HandlerFactories:
-    """Return the families that brokers and controllers construct alike."""
+    """Return the families that broker listeners and controller listeners have in common."""
     first, *_ = (*settings.controller_listeners, *settings.listeners)
     return {
         **_administration(controller),
@@ -205,7 +205,7 @@ def _fetch_handler(
 
 
 def _controller_for_clients(control: NodeControl) -> int:
-    """Return the active controller or, where that is no broker, any broker: each forwards what only it can do."""
+    """Return the active controller or, if that node is not a broker, any broker: brokers forward requests to it."""
     leader_id, image = control.leader_id, control.image
     if leader_id == NO_NODE or leader_id in image.brokers:
         return leader_id

@@ -1,4 +1,4 @@
-"""What every part of a node is given: settings, clock, threads, tasks, and the stack of what a stop undoes."""
+"""What every part of a node receives: settings, clock, threads, tasks, and the stack of clean-ups for its stop."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -20,11 +20,11 @@ class BrokerContext(NamedTuple):
     background: BackgroundTasks
     requests: RequestTasks
     stack: AsyncExitStack
-    """What is undone when the node stops, the last thing first."""
+    """Clean-ups that run when the node stops, in reverse order."""
     descriptors: ConnectionDescriptors
 
     def run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run `work` until the node stops; if it fails before, the node fails."""
+        """Run `work` until the node stops. If `work` fails before that, the node fails."""
         self.stack.push_async_callback(_end, self.background.spawn(work))
 
 

@@ -1,12 +1,12 @@
-"""The Kafka listeners of a broker. They are opened at the start and come and go with the setting `listeners`.
+"""The Kafka listeners of a broker. They are opened at startup, and changes of `listeners` open and close them.
 
-    reserve      a client wants other listeners: the ports of the new ones are bound, or the change is refused
-    change_to    the metadata has other listeners: those that are gone are closed, then the new ones are opened
-    release      what was reserved and not opened is given back
+    reserve      a client changes `listeners`: bind the ports of new listeners, or reject the change
+    change_to    the metadata has other listeners: close those that were removed, then open the new ones
+    release      close ports that were reserved but not opened
 
-A port that cannot be had when the metadata says so (a controller was asked directly, or another program was quicker)
-is an error in the log; the other listeners go on. Nobody is told of a new listener before the broker starts again, as
-in Apache Kafka: only then it registers with other listeners.
+If a port cannot be bound when the metadata changes (because a controller was asked directly, or because another
+program has the port), the broker logs an error and keeps its other listeners. A new listener is advertised only after
+a restart of the broker, as in Apache Kafka: the broker registers its listeners at startup.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class KafkaListeners:
             yield from listener.acceptor_counters.samples()
 
     async def start(self) -> None:
-        """Open the listeners that are wanted by now."""
+        """Open the listeners that are configured at this time."""
         self._is_started = True
         wanted = {listener.name for listener in self._wanted}
         for listener in self._at_start:
@@ -67,20 +67,21 @@ class KafkaListeners:
         self._reserved.clear()
 
     def change_to(self, listeners: tuple[Endpoint, ...]) -> None:
-        """Close and open listeners until there are these, by their names."""
+        """Close and open listeners until exactly these listeners, by name, are open."""
         self._wanted = listeners
         if self._is_started and (self._change is None or self._change.done()):
             self._change = asyncio.get_running_loop().create_task(self._follow())
 
     async def settled(self) -> None:
-        """Return when every change so far is done."""
+        """Wait until all changes so far are complete."""
         while self._change is not None and not self._change.done():
             await self._change
 
     def reserve(self, listeners: Iterable[Endpoint]) -> list[Endpoint]:
-        """Bind the ports of listeners that are not open, and return those; raises OSError and keeps none if one fails.
+        """Bind the ports of listeners that are not open, and return these listeners.
 
-        A port of a listener that the change closes is free only then."""
+        Raises OSError, and releases all of them, if one port cannot be bound. The port of a listener that this change
+        closes becomes free only when that listener is closed."""
         listeners = list(listeners)
         names = {listener.name for listener in listeners}
         closing = {(at.host, at.port) for name, (at, _) in self._open.items() if name not in names}
@@ -109,12 +110,12 @@ class KafkaListeners:
                 on_demand.checked_context(wanted, listener)
 
     def advertised(self, settings: Settings) -> list[Endpoint]:
-        """What the broker registers with: of those that the metadata added, the ones whose ports could be had."""
+        """Return the listeners to register: of those that the metadata added, the ones whose ports could be bound."""
         try:
             names = {listener.name for listener in settings.advertised_listeners}
             added = [listener for listener in self._new_of(settings.listeners) if listener.name in names]
         except SettingError as error:
-            _log.error("listeners of the metadata are not registered: %s", error)
+            _log.error("listeners from the metadata are not registered: %s", error)
             added = []
         return self._sockets.advertised_with(self._bound_of(added))
 
@@ -148,7 +149,7 @@ class KafkaListeners:
             bound = self._reserved.pop(address) if address in self._reserved else bind(address)
             await self._serve(address, bound)
         except (OSError, SettingError) as error:
-            _log.error("listener %s is not opened: %s", address.name, error)
+            _log.error("listener %s cannot be opened: %s", address.name, error)
         else:
             _log.info("listener %s is open at %s:%d", address.name, address.host or "*", address.port)
 

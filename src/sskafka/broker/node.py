@@ -1,12 +1,12 @@
-"""The life of a node: settings become a clock, a disk and sockets, those become services, those become servers.
+"""Start and stop a node: from settings to sockets and disk, to services, to servers.
 
-Starting goes from the bottom up, stopping from the top down:
+A node starts in this order and stops in reverse:
 
     sockets bound -> log directories locked -> metadata read -> quorum joined -> broker registered, replicas opened
     -> unfenced -> clients served -> the other servers start
 
-Voters reach each other on the ports that clients use, so these are open as soon as the metadata is read, for other
-nodes alone; a node that is the whole quorum has nobody to wait for and opens them last.
+Voters reach each other on the ports that clients use. So these ports open as soon as the metadata is read, but only for
+other nodes. A node that is the only voter opens them last.
 """
 
 import asyncio
@@ -72,9 +72,9 @@ DRAIN_TIMEOUT_S = 5.0
 
 
 class Broker:
-    """One node: a broker, a voter of the metadata quorum, or both; its data on the running event loop.
+    """One node: a broker, a voter of the metadata quorum, or both. Its data is served on the running event loop.
 
-    `inherited` has sockets, by listener name, that whoever started this process has bound already.
+    `inherited`: sockets, by listener name, that the parent process has already bound.
     """
 
     def __init__(
@@ -104,21 +104,21 @@ class Broker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The addresses that clients are told, as `bootstrap.servers` takes them."""
+        """The advertised addresses, in the format of `bootstrap.servers`."""
         return self._sockets.bootstrap_servers
 
     @property
     def http_address(self) -> str | None:
-        """host:port of the HTTP server; None where there is none."""
+        """host:port of the HTTP server; None if it is not configured."""
         return self._sockets.server_addresses.get(HTTP_LISTENER)
 
     @property
     def adr_address(self) -> str | None:
-        """host:port of the ADR-0011 server; None where there is none."""
+        """host:port of the ADR-0011 server; None if it is not configured."""
         return self._sockets.server_addresses.get(ADR_LISTENER)
 
     async def start(self) -> None:
-        """Returns when the Kafka port answers; raises what kept the broker from starting, and leaves nothing behind."""
+        """Return when the Kafka listeners serve requests. If the start fails, clean up and raise the error."""
         self._background = BackgroundTasks()
         try:
             await self._start("broker" in self.settings["process.roles"])
@@ -129,20 +129,20 @@ class Broker:
         self._watchdog.start()
 
     async def servers_open(self) -> None:
-        """Wait until every server accepts connections; the Kafka listeners do since `start` returned."""
+        """Wait until every server accepts connections. The Kafka listeners already do when `start` returns."""
         if self._other_servers is not None:
             await self._background.unless_failed(self._other_servers.http_opened())
 
     async def stop(self) -> None:
-        """Refuse new requests, put everything on the disk and leave the mark of a clean stop."""
+        """Refuse new requests, flush all logs and write the clean-shutdown file."""
         await self._stack.aclose()
 
     async def failure(self) -> None:
-        """Waits until a background task dies, and raises what killed it: the broker must not go on without it."""
+        """Wait until a background task fails, and raise its error: the broker must not run without the task."""
         await self._background.failure()
 
     def samples(self) -> Iterator[Sample]:
-        """Every counter under its Kafka name. Taken in turns, it shows what is counted meanwhile."""
+        """Yield all metrics under their Kafka names. A caller that pauses in between sees values of different times."""
         yield from self._connections.samples()
         yield from self._watchdog.samples()
         yield from self._listeners.samples()
@@ -155,7 +155,7 @@ class Broker:
         if self._services is not None:
             yield from self._services.samples()
 
-    # -- from the bottom up
+    # -- steps of a start
 
     async def _start(self, is_broker: bool) -> None:
         self.settings = await with_found_voters(self.settings)
@@ -206,7 +206,7 @@ class Broker:
         )
 
     def _open_logs(self, context: BrokerContext) -> LogManager:
-        """Directories that nobody has formatted yet are formatted here."""
+        """Format log directories that are not formatted yet."""
         settings = self.settings
         report = format_storage(
             self._disk, settings, os.urandom, self._clock.now_ms(), ignore_formatted=True, skip_unusable=True
@@ -243,7 +243,7 @@ class Broker:
     async def _join_cluster(
         self, context: BrokerContext, control: NodeControl, logs: LogManager, others: OtherServers
     ) -> None:
-        """The HTTP server starts after the Kafka listeners; where other nodes are awaited, it shows that meanwhile."""
+        """Start the HTTP server after the Kafka listeners. While the node waits for others, HTTP reports that."""
         if not control.is_alone:
             self._served.open_to_nodes(self._registry)
             await self._serve()
@@ -288,7 +288,7 @@ class Broker:
         self._stack.push_async_callback(self._requests.drain, DRAIN_TIMEOUT_S)
 
     async def _serve_quorum(self, context: BrokerContext, control: NodeControl) -> None:
-        """Controller listeners are served by the control loop itself: no load of data reaches them."""
+        """Serve controller listeners on the control loop, so that load on the data loop does not delay them."""
         thread = control.thread
         registry = Registry(RequestTasks().spawn)
         serve_controller_apis(registry, control, self.settings, self.cluster_id)
@@ -300,7 +300,7 @@ class Broker:
             self._stack.push_async_callback(_stop_on, thread, listener)
 
     def _apply_settings(self, delta: MetadataDelta, image: ClusterImage) -> None:
-        """Limits of connections and listeners may change while the node runs."""
+        """Apply changes of connection limits and listeners while the node runs."""
         if any(resource.type == RESOURCE_BROKER for resource in delta.configs_changed):
             settings = effective_settings(self.settings, image)
             self._quotas.apply(settings)
@@ -310,11 +310,11 @@ class Broker:
             self._apply_listeners(settings)
 
     def _apply_listeners(self, settings: Settings) -> None:
-        """Values that a controller took without asking this node may be unusable: what is open stays open then."""
+        """A controller may accept values that this node cannot use. The open listeners stay open in that case."""
         try:
             self._listeners.change_to(settings.listeners)
         except SettingError as error:
-            log.error("the listeners stay as they are: %s", error)
+            log.error("the listeners are not changed: %s", error)
 
     def _client_listener(self, context: BrokerContext, address: Endpoint) -> Listener:
         listener = self._listener(
@@ -380,7 +380,7 @@ class Broker:
 
 
 def _observe_quorum(log: MetadataLog, settings: Settings) -> "QuorumFiles | None":
-    """Keep the lab's readable files where the metadata log has a directory of its own."""
+    """Write the lab's readable files if the metadata log has a directory of its own."""
     if settings["metadata.log.dir"] is None:
         return None
     return on_demand.maybe_keep_files(log, settings)

@@ -1,7 +1,8 @@
 """Parts that are imported when they are first used, because most brokers start without them.
 
-`on_demand.GroupHandlers` imports its module and is the class from then on. Type checkers see the imports below. This is
-the only place of the broker that postpones imports: without it, a start takes a quarter more CPU time.
+The first access to `on_demand.GroupHandlers` imports its module; later accesses are plain attribute lookups. Type
+checkers see the imports below. This is the only module of the broker that postpones imports of SSKafka's modules:
+without it, a start takes a quarter more CPU time.
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
-"""The servers beside Kafka's: HTTP, which a child process serves, and the binary protocol of ADR-0011.
+"""The other servers of a node: HTTP, in a child process, and the binary protocol of ADR-0011.
 
-What they need is imported when one of them is configured: most brokers of a test have neither. A node that is only a
-controller may have an HTTP server for its health and metrics; it has no records.
+Their modules are imported only if one of the two is configured, because most brokers in tests have neither. A node that
+is only a controller may have an HTTP server for its health and metrics, but no ADR server, because it has no records.
 """
 
 from collections.abc import Callable, Iterator
@@ -40,11 +40,11 @@ class OtherServers:
 
     @cached_property
     def adr(self) -> "on_demand.AdrEndpoints":
-        """Other brokers send requests to it, whether this broker has an ADR listener or not."""
+        """The ADR service. Other brokers send requests to it even if this broker has no ADR listener."""
         return on_demand.AdrEndpoints(self._make_adr_service)
 
     def maybe_open_http(self, samples: Callable[[], Iterator[Sample]]) -> None:
-        """Start the HTTP process where http.listener is set, without waiting until it serves."""
+        """Start the HTTP process if http.listener is set. Does not wait until it serves."""
         bound = self._sockets.server_socket(HTTP_LISTENER)
         if bound is None:
             return
@@ -64,7 +64,7 @@ class OtherServers:
         self._context.run_in_background(self._http.run())
 
     def _add_lab_api(self, configuration: "on_demand.Configuration", answers: "dict[str, Answer]") -> None:
-        """Let callers of the HTTP server vote and name leaders."""
+        """Accept votes and leader announcements from callers of the HTTP server."""
         configuration.route_modules["sskafka.lab.routes"] = {
             "journal_file": on_demand.journal_path(self._context.settings)
         }
@@ -116,7 +116,7 @@ class OtherServers:
         )
 
     def _own_host_names(self) -> tuple[str, ...]:
-        """Names by which HTTP requests may call this broker, beside those that everybody may use."""
+        """Host names that HTTP requests to this broker may use, in addition to those that are always accepted."""
         settings = self._context.settings
         own = [settings.host_name, *(listener.host for listener in self._sockets.advertised)]
         return (*settings["http.allowed.hosts"], *(name for name in own if name))

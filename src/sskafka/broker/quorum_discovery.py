@@ -1,4 +1,4 @@
-"""How a broker that lists no voters finds the metadata quorum: it asks controller.quorum.bootstrap.servers."""
+"""Find the voters of the metadata quorum from controller.quorum.bootstrap.servers."""
 
 import asyncio
 import logging
@@ -23,9 +23,9 @@ RETRY_PAUSE_S = 0.2
 
 
 async def with_found_voters(settings: Settings) -> Settings:
-    """The settings, with controller.quorum.voters as the quorum itself tells them where only its addresses are set.
+    """Return the settings with controller.quorum.voters, asking the quorum if only bootstrap servers are set.
 
-    Raises KafkaError when no controller has answered within initial.broker.registration.timeout.ms."""
+    Raises KafkaError if no controller answers within initial.broker.registration.timeout.ms."""
     servers = settings[SETTING]
     if not servers or settings.voters or "controller" in settings["process.roles"]:
         return settings
@@ -44,7 +44,7 @@ async def with_found_voters(settings: Settings) -> Settings:
                     return settings.with_voters(voters)
                 await asyncio.sleep(RETRY_PAUSE_S)
     except TimeoutError:
-        text = f"none of {SETTING} ({', '.join(servers)}) has told the voters of the quorum: {problem}"
+        text = f"none of {SETTING} ({', '.join(servers)}) returned the voters of the quorum: {problem}"
         raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, text) from None
 
 
@@ -55,7 +55,7 @@ def _address(server: str) -> Address:
 
 
 async def _voters_known_to(address: Address, settings: Settings) -> str:
-    """`id@host:port` of each voter, as the node at `address` knows them."""
+    """Return `id@host:port` of each voter, as known to the node at `address`."""
     options = ConnectionOptions(
         f"node-{settings['node.id']}",
         connect_timeout_ms=settings["socket.connection.setup.timeout.ms"],

@@ -1,8 +1,8 @@
-"""The parts of a broker beside its part in the quorum: replicas, coordinators, and the work in the background.
+"""The services of a broker, beside its part in the quorum: replicas, coordinators and background work.
 
-They are constructed in the order in which they depend on each other and hear of the metadata once that is read:
+They are constructed in the order of their dependencies. A change of the metadata reaches them in this order:
 
-    metadata -> replicas open their logs, lead or follow -> coordinators load -> the controller is told
+    metadata -> replicas open their logs, lead or follow -> coordinators load -> the control loop learns the offset
 """
 
 import asyncio
@@ -113,7 +113,7 @@ class BrokerServices:
     # -- work in the background
 
     def _start_moves(self) -> "on_demand.ReplicaMoves":
-        """With several log directories, replicas can be moved, and the controller is told which replica lies where."""
+        """Start moves of replicas between log directories, and reports of their directories to the controller."""
         logs, replicas, context = self.logs, self.replicas, self._context
         reports = on_demand.DirectoryReports(
             self._node_id, self._ask_controller, self._broker_epoch, replicas.directory_known_of
@@ -133,7 +133,7 @@ class BrokerServices:
         return moves
 
     async def _clean_logs(self) -> None:
-        """Compaction; imported once the start is over."""
+        """Compact logs. The cleaner is imported after the start, which it would slow down."""
         delay_s = CLEANER_DELAY_S
         while self._cleaner is None:
             await asyncio.sleep(delay_s)
@@ -185,7 +185,7 @@ class BrokerServices:
         return lambda broker_id: BrokerLink(lambda: self._address_of(broker_id), options, FETCH_VERSION_MIN)
 
     def _address_of(self, broker_id: int) -> Address | None:
-        """Where another broker listens for this one."""
+        """Return the address at which another broker accepts requests of this broker."""
         broker = self._control.image.brokers.get(broker_id)
         name = self._context.settings.inter_broker_listener
         endpoint = broker.endpoint(name) if broker is not None else None

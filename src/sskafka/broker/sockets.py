@@ -1,4 +1,4 @@
-"""The sockets of a node, bound before anything else starts, and the addresses that others are told of them."""
+"""The sockets of a node, which are bound before anything else starts, and their advertised addresses."""
 
 import socket
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ _EVERY_INTERFACE = {"", "0.0.0.0", "::"}
 
 class NodeSockets:
     def __init__(self, settings: Settings, inherited: Mapping[str, socket.socket]) -> None:
-        """`inherited` has sockets, by listener name, that whoever started this process has bound already."""
+        """`inherited`: sockets, by listener name, that the parent process has already bound."""
         self._settings = settings
         self._inherited = dict(inherited)
         self._bound: dict[str, socket.socket] = {}
@@ -28,7 +28,7 @@ class NodeSockets:
         return self._bound[name]
 
     def server_socket(self, setting: str) -> socket.socket | None:
-        """Return the socket of a server beside Kafka's; None where it is not configured."""
+        """Return the socket of the HTTP or ADR server; None if that server is not configured."""
         return self._bound.get(setting)
 
     def bind_listeners(self) -> None:
@@ -61,14 +61,14 @@ class NodeSockets:
 
     @property
     def own_kafka_address(self) -> Address:
-        """Where processes of this node reach it: at the listener between brokers, which is always there."""
+        """The address at which processes of this node reach it: the inter-broker listener, which always exists."""
         name = self._settings.inter_broker_listener
         kafka = next(listener for listener in self._settings.listeners if listener.name == name)
         host = "localhost" if kafka.host in _EVERY_INTERFACE else kafka.host
         return Address(host, _port(self._bound[kafka.name]))
 
     def advertised_with(self, added: Iterable[tuple[Endpoint, socket.socket]]) -> list[Endpoint]:
-        """What others are told of: the listeners of the start and those that were added to them since."""
+        """The advertised listeners: those of the start, and those that were added since."""
         return [*self.advertised, *(self._reachable(listener, bound) for listener, bound in added)]
 
     def _reachable(self, listener: Endpoint, bound: socket.socket) -> Endpoint:

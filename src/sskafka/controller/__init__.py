@@ -1,7 +1,7 @@
-"""The active controller, and the brokers as it sees them: on the node that leads the metadata quorum.
+"""The active controller, on the node that leads the metadata quorum, and the life cycle of brokers.
 
-Start reading at `control_plane`, which puts a node's part in the quorum together, and `node_control`, through which the
-rest of the broker reaches it. A change of the cluster goes through `link` (in `envelopes` when a client asked for it),
-`active_controller` and `decisions`. `duties` is what the controller does by itself, `broker_watch` notices
-brokers that die, and `broker_lifecycle` registers this node's broker and sends its heartbeats.
+Start reading at `control_plane`, which constructs a node's part in the quorum, and `node_control`, through which the
+rest of the broker uses it. A change of the cluster goes through `link` (in `envelopes` if a client requested it),
+`active_controller` and `decisions`. `duties` has the periodic work of the controller, `broker_watch` notices brokers
+that die, and `broker_lifecycle` registers this node's broker and sends its heartbeats.
 """

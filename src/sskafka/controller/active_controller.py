@@ -3,10 +3,10 @@
     submit(decide) -> waiting -> one round a turn of the loop: every waiting decision, in order, each on the draft that
                                  the ones before it left -> one append -> committed -> published -> answered
 
-Decisions see the newest draft, whose records may not be committed yet; nobody else does, and nobody is answered before
-everything that the answer builds on is committed. Who leads anew waits until its own first record is committed: then
-it has replayed everything that earlier leaders committed. Who loses its leadership forgets its drafts; those who wait
-are told NOT_CONTROLLER and ask the next one.
+Only decisions see the newest draft, whose records may not be committed yet. An answer is sent when everything that it
+builds on is committed. A new leader waits until its own first record is committed: then it has replayed everything that
+earlier leaders committed. A leader that loses its leadership drops its drafts; requests that wait are answered with
+NOT_CONTROLLER, and their senders look for the next controller.
 """
 
 import asyncio
@@ -37,12 +37,12 @@ Decide = Callable[[ClusterImage], ControllerResult[R]]
 
 class Proposals(Protocol):
     def propose(self, batches: Buffer, record_count: int, epoch: int) -> int:
-        """Appends to the log; gives the offset behind the records."""
+        """Append to the log and return the offset after the records."""
         ...
 
 
 class FirstRecords(NamedTuple):
-    """What a new leader has to write before anything else."""
+    """The records that a new leader writes before anything else."""
 
     control_batch: Buffer | None
     control_count: int
@@ -50,7 +50,7 @@ class FirstRecords(NamedTuple):
 
 
 class NotControllerError(KafkaError):
-    """Another node is the active controller, or none is yet."""
+    """Another node is the active controller, or there is none yet."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.NOT_CONTROLLER, message)
@@ -62,12 +62,12 @@ class _Waiting(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """Decisions that share an append, from then on until it is committed."""
+    """Decisions that share an append, from the append until it is committed."""
 
     end_offset: int
     image: ClusterImage
     delta: MetadataDelta | None
-    """None: nothing was decided but answers."""
+    """None if the decisions have answers but no records."""
     size_bytes: int
     answers: "list[tuple[asyncio.Future[Any], Any]]"
 
@@ -102,7 +102,7 @@ class ActiveController:
         return self._draft is not None
 
     async def submit(self, decide: Decide[R]) -> R:
-        """The response, once the records are committed. Raises NotControllerError, or what `decide` raised."""
+        """Return the response once the records are committed. Raises NotControllerError, or what `decide` raised."""
         if self._draft is None:
             raise NotControllerError("this node is not the active controller")
         answer: asyncio.Future[R] = self._loop.create_future()
@@ -115,12 +115,12 @@ class ActiveController:
                 self._loop.call_soon(self._run_round)
         return await answer
 
-    # ---- what the quorum says
+    # ---- events of the quorum
 
     def lead(self, epoch: int) -> bool:
-        """This node leads `epoch`; its first record is committed, and everything before it replayed.
+        """Become the active controller: this node leads `epoch`, and has replayed everything up to its first record.
 
-        False when what has to be written first could not be: somebody else had better lead."""
+        Return False if the first records could not be written: another node should lead then."""
         self._epoch = epoch
         draft = self._committed.image.fork()
         first = self._first_records(draft)
@@ -130,7 +130,7 @@ class ActiveController:
             self._draft = draft
             self._propose_first(first.records)
         except (NotLeaderError, StorageError) as error:
-            self.follow(f"it could not begin its epoch {epoch}: {error}")
+            self.follow(f"it could not write the first records of epoch {epoch}: {error}")
             return False
         _log.info("this node is the active controller of epoch %d", epoch)
         if self.on_activation is not None:
@@ -140,14 +140,14 @@ class ActiveController:
     def _propose_first(self, records: Sequence[MetadataRecord]) -> None:
         if records:
             answer: asyncio.Future[None] = self._loop.create_future()
-            answer.add_done_callback(asyncio.Future.exception)  # nobody waits for it
+            answer.add_done_callback(asyncio.Future.exception)  # no caller waits for this answer
             self._waiting.append(_Waiting(lambda _: ControllerResult(records, None), answer))
             self._run_round()
             if answer.done():
                 answer.result()  # refused at once
 
     def follow(self, reason: str = "this node no longer leads the quorum") -> None:
-        """Nothing that is not committed by now is believed any more."""
+        """Drop the drafts: records that are not committed yet may never be."""
         if self._epoch is not None:
             _log.info("no longer the active controller: %s", reason)
         self._epoch = self._draft = None
@@ -158,7 +158,7 @@ class ActiveController:
             _refuse(answer, NotControllerError(reason))
 
     def committed(self, high_watermark: int) -> None:
-        """A round that is committed in part waits for the rest."""
+        """Complete the rounds up to the high watermark. A round that is committed in part waits for the rest."""
         while self._rounds and self._rounds[0].end_offset <= high_watermark:
             done = self._rounds.popleft()
             if done.delta is not None:
@@ -182,7 +182,7 @@ class ActiveController:
         for decide, answer in waiting:
             try:
                 decision = decide(draft)
-            except Exception as error:  # a decision that fails is its caller's affair
+            except Exception as error:  # the caller of the decision receives the error
                 _refuse(answer, error)
                 continue
             batches += self._replay(decision.records, draft, delta)
@@ -191,7 +191,7 @@ class ActiveController:
         self._append(batches, record_count, draft, delta, answers)
 
     def _replay(self, records: Sequence[MetadataRecord], draft: ClusterImage, delta: MetadataDelta) -> bytearray:
-        """The batch of one decision: its records are all in the log or none is."""
+        """Return the batch of one decision: the log has either all of its records or none."""
         if not records:
             return bytearray()
         now_ms, end_offset = self._clock.now_ms(), draft.next_offset + len(records)

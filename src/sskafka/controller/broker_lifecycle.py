@@ -1,8 +1,9 @@
-"""This broker's life as the controller sees it: registered, kept alive by heartbeats, and taken leave of.
+"""The registration of this broker at the controller, its heartbeats, and its controlled shutdown.
 
     register -> fenced -> it has replayed its own registration -> unfenced -> ... -> controlled shutdown -> gone
 
-Runs on the control loop. A broker whose data loop does not turn sends no heartbeats: it is fenced, and others lead.
+Runs on the control loop. A broker whose data loop is stuck sends no heartbeats, so that the controller fences it and
+elects other leaders.
 """
 
 import asyncio
@@ -40,7 +41,7 @@ class BrokerLifecycle:
         on_failure: Callable[[BaseException], None],
         cordoned_directories: Callable[[], Sequence[Uuid]] = tuple,
     ) -> None:
-        """The ids of the broker's log directories that have failed, and of those that get no new replicas."""
+        """The ids of the broker's log directories that have failed, and of those that are cordoned."""
         self.broker_epoch = NOT_REGISTERED
         self._link = link
         self._request = request
@@ -62,7 +63,7 @@ class BrokerLifecycle:
         return self._request.broker_id
 
     async def start(self) -> None:
-        """Returns when this broker is registered and unfenced. Raises KafkaError with the reason when it cannot be."""
+        """Return when this broker is registered and unfenced. Raises KafkaError if it is rejected."""
         self.broker_epoch = await self._register()
         _log.info("broker %d is registered with epoch %d", self.broker_id, self.broker_epoch)
         self._task = asyncio.get_running_loop().create_task(self._keep_alive())
@@ -70,13 +71,13 @@ class BrokerLifecycle:
         await self._unfenced.wait()
 
     def applied(self, next_offset: int) -> None:
-        """This broker has done what the metadata before `next_offset` asks of it."""
+        """Note that this broker has applied the metadata before `next_offset`."""
         self._next_offset = next_offset
         if not self._unfenced.is_set():
             self._is_wanted.set()
 
     def controller_changed(self) -> None:
-        """Report to the new controller at once: it gives brokers that it has not heard of little time."""
+        """Report to the new controller at once: brokers that it has not heard from are fenced soon."""
         self._is_wanted.set()
 
     # ---- registration
@@ -98,12 +99,12 @@ class BrokerLifecycle:
                 duplicate_until_ms = self._clock.monotonic_ms() + self._patience_ms
                 _log.warning("%s; waiting for its session to end", self._duplicate_text)
             if self._clock.monotonic_ms() > duplicate_until_ms:
-                raise KafkaError(error, f"{self._duplicate_text}, and it is alive: give this one another node.id")
+                raise KafkaError(error, f"{self._duplicate_text}, and it is alive: set another node.id")
             await asyncio.sleep(RETRY_PAUSE_S)
 
     @property
     def _patience_ms(self) -> int:
-        """By then the session of a process that died is over."""
+        """How long to wait until the session of a process that died has expired."""
         timeout_ms = self._settings["broker.session.timeout.ms"]
         return timeout_ms * 3 // 2 + 1000
 
@@ -116,7 +117,7 @@ class BrokerLifecycle:
             ErrorCode.INCONSISTENT_CLUSTER_ID: f"the controller's cluster is not {self._request.cluster_id}",
             ErrorCode.UNSUPPORTED_VERSION: "the cluster uses features that this software does not have",
         }
-        return KafkaError(error, f"broker {self.broker_id} was refused: {texts.get(error, error.name)}")
+        return KafkaError(error, f"broker {self.broker_id} was rejected: {texts.get(error, error.name)}")
 
     # ---- heartbeats
 
@@ -127,16 +128,18 @@ class BrokerLifecycle:
             if await self._data_loop.is_turning():
                 await self._heartbeat()
             else:
-                _log.error("the data loop is stuck: no heartbeat, lest clients wait for this broker")
+                _log.error("the data loop is stuck: no heartbeat is sent, so that other brokers take over")
             await self._pause(interval_s)
 
     def _check_directories(self) -> None:
         if self._request.log_dirs and len(self._offline_directories()) == len(self._request.log_dirs):
-            raise LogDirectoryError("every log directory is offline: this broker has nothing left to serve")
+            raise LogDirectoryError("every log directory is offline: this broker cannot serve anything")
         self._check_reported()
 
     def _check_reported(self) -> None:
-        """A broker whose controller does not know of a failed directory leads replicas that nobody can write to."""
+        """Fail if the controller is not informed of a failed directory in time.
+
+        Until then this broker leads replicas that cannot be written."""
         unreported = set(self._offline_directories()) - self._reported_offline
         if not unreported:
             self._unreported_since_ms = None
@@ -145,7 +148,7 @@ class BrokerLifecycle:
         self._unreported_since_ms = self._unreported_since_ms or now_ms
         timeout_ms = self._settings["log.dir.failure.timeout.ms"]
         if now_ms - self._unreported_since_ms > timeout_ms:
-            why = f"the controller was not told of it within log.dir.failure.timeout.ms ({timeout_ms} ms)"
+            why = f"the controller could not be informed within log.dir.failure.timeout.ms ({timeout_ms} ms)"
             raise LogDirectoryError(f"a log directory is offline and {why}: this broker stops, so that others lead")
 
     async def _pause(self, interval_s: float) -> None:
@@ -181,7 +184,7 @@ class BrokerLifecycle:
         response: BrokerHeartbeatResponse = await self._link.ask(request, timeout_ms)
         error = ErrorCode(response.error_code)
         if error in {ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED}:
-            why = "another process with its id is, or somebody has unregistered it"
+            why = "another process has registered with its id, or the broker was unregistered"
             text = f"broker {self.broker_id} is no longer registered as this process: {why}"
             raise BrokerReplacedError(error, text)
         if error is not ErrorCode.NONE:
@@ -193,17 +196,17 @@ class BrokerLifecycle:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._on_failure(error)
 
-    # ---- the end
+    # ---- shutdown
 
     async def shut_down(self, hand_over: bool) -> None:
-        """No more heartbeats. With `hand_over` returns when others lead what this broker led, or it takes too long."""
+        """Stop the heartbeats. With `hand_over`, return when other brokers lead all partitions, or after a timeout."""
         if self._task is not None:
             self._task.cancel()
         if hand_over and self.broker_epoch != NOT_REGISTERED:
             try:
                 await self._hand_over()
             except KafkaError as error:
-                _log.warning("leaving without having handed over: %s", error)
+                _log.warning("shutting down without moving leadership to other brokers: %s", error)
 
     async def _hand_over(self) -> None:
         deadline_ms = self._clock.monotonic_ms() + SHUTDOWN_TIMEOUT_MS
@@ -212,8 +215,8 @@ class BrokerLifecycle:
             if response.should_shut_down:
                 return
             await asyncio.sleep(SHUTDOWN_PAUSE_S)
-        _log.warning("leaving before everything was handed over")
+        _log.warning("shutting down before all leadership has moved to other brokers")
 
 
 class BrokerReplacedError(KafkaError):
-    """Somebody else is this broker now: it must stop."""
+    """Another process is registered as this broker, which must stop."""

@@ -1,10 +1,10 @@
 """Keeps a connection to every registered broker, on each voter of the quorum, to notice at once when a broker dies.
 
     probe -> the broker answers -> wait until the connection breaks -> probe again at once
-          -> anything else      -> noted (`broker_presence` says what it proves) -> a growing pause -> probe again
+          -> anything else      -> noted (`brokers/presence` says what it proves) -> a growing pause -> probe again
 
-All voters watch, not the active controller alone: whoever becomes the next one knows from its first moment on which
-brokers died with its predecessor.
+All voters watch, not only the active controller. So a new controller knows at once which brokers died together with its
+predecessor.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ _log = logging.getLogger(__name__)
 FIRST_PAUSE_MS = 50
 PAUSE_MAX_MS = 5000
 LASTING_MS = 1000
-"""A connection that broke sooner is made again after a pause, lest a broker that hangs up on everybody be kept busy."""
-_IDENTITY_VERSION = 0  # ApiVersions does not tell of our own APIs
+"""A connection that broke sooner is made again after a pause, because the broker may close every connection."""
+_IDENTITY_VERSION = 0  # ApiVersions does not list SSKafka's own APIs
 
 
 class HeldConnection(Protocol):
     async def lost(self) -> None:
-        """Returns when the connection has ended."""
+        """Return when the connection has closed."""
         ...
 
     def drop(self) -> None: ...
@@ -41,17 +41,17 @@ class HeldConnection(Protocol):
 class Found(NamedTuple):
     result: ProbeResult
     connection: HeldConnection | None = None
-    """With ANSWERED: the one over which the broker answered."""
+    """With ANSWERED: the connection over which the broker answered."""
     at_voter_address: bool = False
-    """With REFUSED: the address at which voters know the node refuses too."""
+    """With REFUSED: whether the node's address as a voter refuses connections too."""
 
 
 class BrokerProber(Protocol):
     async def probe(self, broker: BrokerRegistration, *, was_reached: bool) -> Found:
         """Connect to the broker once and find out who answers.
 
-        Where the broker `was_reached` at this address before, a refusal there says all; the voters' address is not
-        asked then."""
+        If the broker `was_reached` at this address before, a refusal there is enough evidence, and the node's address
+        as a voter is not tried."""
         ...
 
 
@@ -64,7 +64,7 @@ class BrokerWatch:
         clock: Clock,
         on_sighting: Callable[[], None],
     ) -> None:
-        """On the running loop. `on_sighting` is called whenever something was found."""
+        """Runs on the running event loop. `on_sighting` is called with every result of a probe."""
         self._node_id = node_id
         self._prober = prober
         self._presence = presence
@@ -86,7 +86,7 @@ class BrokerWatch:
         self._watched.clear()
 
     def _watch(self, broker_id: int, broker: BrokerRegistration | None) -> None:
-        """This node's own broker is not watched: it ends when this node does."""
+        """Watch the registered brokers, except this node's own, which ends when this node does."""
         epoch, task = self._watched.get(broker_id, (None, None))
         if broker is not None and broker.epoch == epoch:
             return
@@ -111,7 +111,7 @@ class BrokerWatch:
         was_reached = self._presence.was_reached(broker.id, broker.epoch)
         try:
             found = await self._prober.probe(broker, was_reached=was_reached)
-        except Exception:  # the boundary of a task: what cannot be found out is not known
+        except Exception:  # task boundary: the result of this probe is unknown
             _log.exception("broker %d cannot be watched", broker.id)
             found = Found(ProbeResult.UNSURE)
         _log.debug("broker %d of epoch %d: %s", broker.id, broker.epoch, found.result.value)
@@ -120,7 +120,7 @@ class BrokerWatch:
         return found
 
     async def _lasts(self, connection: HeldConnection) -> bool:
-        """Waits for the connection's end; whether it came late enough to connect again at once."""
+        """Wait until the connection closes. Return whether it lasted long enough to connect again at once."""
         began_ms = self._clock.monotonic_ms()
         try:
             await connection.lost()
@@ -139,7 +139,7 @@ class SocketProber:
         voter_addresses: Mapping[int, Address],
         options: ConnectionOptions,
     ) -> None:
-        """`listener_name`: the listener for other brokers; None, or where a broker has none by that name: its first."""
+        """`listener_name`: the inter-broker listener. If None, or if a broker has none by that name, its first one."""
         self._cluster_id = cluster_id
         self._listener_name = listener_name
         self._voter_addresses = voter_addresses
@@ -163,7 +163,7 @@ class SocketProber:
         return Address(endpoint.host, endpoint.port) if endpoint is not None else None
 
     async def _voter_refuses(self, node_id: int) -> bool:
-        """A node that is broker and voter is one process, and voters know where they reach each other."""
+        """Return whether the node refuses connections at its address as a voter: broker and voter are one process."""
         address = self._voter_addresses.get(node_id)
         if address is None:
             return False
@@ -173,7 +173,7 @@ class SocketProber:
             return True
         except ClientError:
             return False
-        connection.abort("it was only to be seen whether somebody answers")
+        connection.abort("only a probe")
         return False
 
     async def _identify(self, connection: BrokerConnection, broker: BrokerRegistration) -> Found:
@@ -205,4 +205,4 @@ class _Held:
             await self._ended.wait()
 
     def drop(self) -> None:
-        self._connection.abort("it is not needed any more")
+        self._connection.abort("no longer needed")

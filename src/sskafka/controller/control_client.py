@@ -1,4 +1,4 @@
-"""The control plane as handlers see it: asked on its own loop, or from the data loop across the threads."""
+"""The control plane for request handlers: called on its own event loop, or from the data loop in another thread."""
 
 import asyncio
 from collections.abc import Mapping
@@ -42,24 +42,24 @@ class DirectControl:
         return self._plane.addresses
 
     def subscribe(self, listener: Listener) -> None:
-        """`listener` is called at once with all metadata, then after every change."""
+        """Call `listener` at once with all metadata, and then after every change."""
         self._plane.committed.subscribe(listener)
 
     async def ask(self, request: Message, timeout_ms: int, caller: Caller | None = None) -> Any:
-        """The answer of the active controller, wherever it is."""
+        """Return the answer of the active controller, on whichever node it is."""
         return await self._link.ask(request, timeout_ms, caller)
 
     async def decide(self, request: Message) -> Any:
-        """The answer of this node's controller; KafkaError NOT_CONTROLLER unless it is the active one."""
+        """Return the answer of this node's controller; KafkaError NOT_CONTROLLER unless it is the active one."""
         return await self._plane.decide(request)
 
     async def answer(self, request: WireRequest) -> Message:
-        """What this node's part of the quorum says."""
+        """Return the answer of this node's part of the quorum."""
         return await self._plane.answer(request)
 
 
 class ControlClient:
-    """The same for the data loop: every call crosses over and comes back with the answer."""
+    """The same for handlers on the data loop: calls run on the control loop, and answers return to the data loop."""
 
     def __init__(self, thread: ControlThread, direct: DirectControl, feed: MetadataFeed) -> None:
         self._thread = thread
@@ -68,7 +68,7 @@ class ControlClient:
 
     @property
     def image(self) -> ClusterImage:
-        """As far as this broker has taken it in."""
+        """The image that this broker has applied."""
         return self._feed.image
 
     async def ask(self, request: Message, timeout_ms: int, caller: Caller | None = None) -> Any:
@@ -139,6 +139,6 @@ def _acls(image: ClusterImage) -> set[AclBinding]:
 
 
 def _has(image: ClusterImage, name: str, partitions: int) -> bool:
-    """A topic that is gone by now will not grow any more."""
+    """Return whether the topic has that many partitions. True for a topic that was deleted in the meantime."""
     topic = image.topics_by_name.get(name)
     return topic is None or len(topic.partitions) >= partitions

@@ -1,4 +1,4 @@
-"""A node's part in the metadata quorum, put together: log, Raft, committed metadata, and the controller when it leads.
+"""Construct a node's part in the metadata quorum: log, Raft, committed metadata, and the controller when it leads.
 
     other nodes ---- Raft requests ----> QuorumDriver ---> CommittedMetadata ---> listeners (every node)
     this node   ---- ask(request) -----> ControllerLink -> ActiveController (the leader's node)
@@ -79,14 +79,14 @@ def quorum_connection_options(settings: Settings) -> ConnectionOptions:
 
 
 class QuorumObserver(Protocol):
-    """Told what this node's part of the quorum stores; it must not fail what it observes, except by OSError."""
+    """Observes what this node's part of the quorum stores. An observer must not raise anything but OSError."""
 
     def restored(self, election: ElectionState) -> ElectionState:
         """Return the election state that was read at the start, completed by the last leader if that is known."""
         ...
 
     def election_changed(self, election: ElectionState) -> None:
-        """Called when quorum-state is written, before anybody is told what it says."""
+        """Called when quorum-state is written, before any message that depends on it is sent."""
         ...
 
     def committed_up_to(self, high_watermark: int) -> None: ...
@@ -112,10 +112,10 @@ class ControlPlane:
         prober: BrokerProber | None = None,
         observe: Observe | None = None,
     ) -> None:
-        """On the running loop. Raises MetadataError when the metadata on the disk cannot be used.
+        """Runs on the running event loop. Raises MetadataError if the metadata on the disk cannot be used.
 
-        `network` takes the place of connections to the voters' addresses, `prober` that of connections to brokers.
-        `observe` may return an observer of the metadata log that was opened."""
+        `network` replaces connections to the voters' addresses, and `prober` replaces connections to brokers.
+        `observe` may return an observer of the opened metadata log."""
         self._settings = settings
         self._cluster_id = cluster_id
         self._clock = clock
@@ -150,7 +150,7 @@ class ControlPlane:
         self._leader_changed = asyncio.Event()
         self._links: list[ControllerLink] = []
         self.on_leader_change: Callable[[], None] | None = None
-        """Called when another node leads the quorum, and when this one begins to act as the controller."""
+        """Called when another node leads the quorum, and when this node becomes the active controller."""
         self._other_cluster: set[int] = set()
         self._has_joined = False
 
@@ -190,7 +190,7 @@ class ControlPlane:
             self.committed.subscribe(self._watch.metadata_changed)
 
     async def stop(self) -> None:
-        """Hands leadership over where there is somebody to take it, and leaves the log cleanly closed."""
+        """Transfer leadership if another voter can take it, and close the log cleanly."""
         self._duties.end()
         self._watch.stop()
         await self._snapshots.stop()
@@ -204,12 +204,12 @@ class ControlPlane:
         self._log.close()
 
     async def _told_others(self) -> None:
-        """Returns when the voters know that this node leads no longer, or when that takes too long."""
+        """Return when the voters know that this node no longer leads, or after a timeout."""
         deadline_ms = self._clock.monotonic_ms() + self._settings["controller.quorum.request.timeout.ms"]
         while not self._driver.is_shut_down and self._clock.monotonic_ms() < deadline_ms:  # noqa: ASYNC110
             await asyncio.sleep(SHUTDOWN_POLL_S)
 
-    # ---- what this node asks of the controller
+    # ---- requests of this node to the controller
 
     def new_link(self) -> ControllerLink:
         socket_timeout_ms = self._settings["controller.socket.timeout.ms"]
@@ -221,7 +221,7 @@ class ControlPlane:
         return BrokerLink(lambda: self.addresses.get(voter), self._options)
 
     async def decide(self, request: Message) -> Any:
-        """The answer of this node's own controller; NotControllerError unless it is the active one."""
+        """Return the answer of this node's own controller; NotControllerError unless it is the active one."""
         if isinstance(request, DescribeQuorumRequest):
             return await self.controller.submit(lambda _: ControllerResult((), self._describer.describe(request)))
         return await self.controller.submit(self._decisions.for_request(request))
@@ -241,10 +241,10 @@ class ControlPlane:
         except TimeoutError:
             pass
 
-    # ---- what other nodes ask of the quorum
+    # ---- requests of other nodes to the quorum
 
     async def answer(self, request: WireRequest) -> Message:
-        """Raises KafkaError for what has no place in an answer's partition."""
+        """Return the response. Raises KafkaError for errors that the response has no field for at its partition."""
         asked = request_from_wire(request, self._cluster_id, self.node_id, voter_directories(self._log.setup))
         if isinstance(request, FetchRequest):
             self._describer.note_directory(request)
@@ -260,7 +260,7 @@ class ControlPlane:
         self._driver.ask(request, reply)
         return await answered
 
-    # ---- what the quorum says (QuorumListener)
+    # ---- events of the quorum (QuorumListener)
 
     def snapshot_installed(self, snapshot_id: SnapshotId) -> None:
         self.committed.load_snapshot()
@@ -297,7 +297,7 @@ class ControlPlane:
         if is_leader and not self.controller.is_active and not self.controller.lead(epoch):
             self._driver.resign()
 
-    # ---- what the controller does by itself
+    # ---- the controller's own work
 
     def _first_records(self, image: ClusterImage) -> FirstRecords:
         setup = self._log.setup
@@ -319,12 +319,12 @@ class ControlPlane:
     # ---- other clusters
 
     def _told_of_other_cluster(self, node_id: int) -> None:
-        """Whom too many refuse can never take part: better to end than to wait for ever."""
-        _log.error("node %d belongs to another cluster than this node's %s", node_id, self._cluster_id)
+        """End the node if so many voters belong to another cluster that this node can never join the quorum."""
+        _log.error("node %d does not belong to this node's cluster %s", node_id, self._cluster_id)
         self._other_cluster.add(node_id)
         if not self._has_joined and len(self._other_cluster) > len(self.voters) - self.voters.majority:
             others = ", ".join(str(node) for node in sorted(self._other_cluster))
-            text = f"this node belongs to cluster {self._cluster_id}, but nodes {others} to another one"
+            text = f"this node belongs to cluster {self._cluster_id}, but nodes {others} belong to another cluster"
             self._on_failure(KafkaError(ErrorCode.INCONSISTENT_CLUSTER_ID, text))
 
 

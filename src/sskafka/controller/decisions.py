@@ -1,8 +1,8 @@
-"""Which decision each request to the controller asks for.
+"""The table from requests to the controller's decisions.
 
-Requests reach the active controller as messages, from its own node or from another one that passes them on; this table
-turns each into a function of the newest image. What it needs besides the image is known to the active controller alone:
-when brokers were last heard of.
+Requests reach the active controller as messages, from its own node or forwarded by another. This table turns each one
+into a function of the newest image. Beside the image, decisions use the sessions of brokers, which only the active
+controller knows.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ class Decisions:
         *,
         is_alone: bool,
     ) -> None:
-        """`is_alone`: this node is the whole quorum."""
+        """`is_alone`: this node is the only voter."""
         self._settings = settings
         self._is_alone = is_alone
         self._cluster_id = cluster_id
@@ -91,11 +91,11 @@ class Decisions:
         return lambda image: decide(image, request)
 
     def fence_expired(self, image: ClusterImage) -> ControllerResult[None]:
-        """Brokers that were silent for too long lose their leaderships."""
+        """Fence brokers whose sessions have expired; other brokers become leaders."""
         return fence_brokers(image, self._sessions.expired(image, self._now_ms()), self._settings)
 
     def rebalance_leaders(self, image: ClusterImage) -> ControllerResult[bool]:
-        """Leadership goes back to the preferred replicas; True when there is more to do."""
+        """Elect preferred leaders; the response is whether more elections are due."""
         return plan_leader_rebalance(image, self._settings)
 
     def _now_ms(self) -> int:
@@ -117,7 +117,7 @@ class Decisions:
         return decision
 
     def _is_only_broker(self, image: ClusterImage, broker_id: int) -> bool:
-        """The broker in the process of the only controller: an earlier life of it is over, and nobody else can lead."""
+        """Return whether this is the only broker, and part of the only voter: its earlier incarnation has ended."""
         return self._is_alone and broker_id == self._settings["node.id"] and set(image.brokers) <= {broker_id}
 
     def _heartbeat(self, image: ClusterImage, request: Any) -> ControllerResult[Any]:

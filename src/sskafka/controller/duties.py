@@ -1,4 +1,4 @@
-"""What the active controller does unasked: fence brokers that ended or are silent, restore preferred leaders."""
+"""Periodic work of the active controller: fence brokers that ended or are silent, elect preferred leaders."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 CHECKS_PER_SESSION = 8
 PAUSE_INTERVALS = 3
-"""Who was not called for so many intervals did not run: a stopped process, a sleeping machine."""
+"""After so many missed intervals, this process itself did not run: it was stopped, or the machine slept."""
 
 
 class ControllerDuties:
@@ -46,7 +46,7 @@ class ControllerDuties:
         self._checked_ms = 0
 
     def begin(self) -> None:
-        """This node has become the active controller."""
+        """Start the work: this node has become the active controller."""
         self.end()
         self._checked_ms = self._now_ms()
         self._sessions.take_over(self._committed.image, self._checked_ms)
@@ -56,7 +56,7 @@ class ControllerDuties:
         self._append_when_idle(self._committed.image.next_offset)
 
     def broker_was_seen(self) -> None:
-        """Something was found out about a broker, perhaps that it has ended."""
+        """Take the result of a probe, which may be that a broker has ended."""
         if self._controller.is_active:
             self._fence_expired()
 
@@ -75,7 +75,9 @@ class ControllerDuties:
         now_ms = self._now_ms()
         since_ms, self._checked_ms = now_ms - self._checked_ms, now_ms
         if since_ms > interval_ms * PAUSE_INTERVALS:
-            _log.warning("the controller did not run for %d ms; brokers are not blamed for it", since_ms)
+            _log.warning(
+                "the controller did not run for %d ms; the sessions of brokers are extended by this time", since_ms
+            )
             self._sessions.extend(since_ms)
         self._fence_expired()
         self._timers["sessions"] = self._loop.call_later(interval_ms / 1000, self._check_sessions)
@@ -98,7 +100,7 @@ class ControllerDuties:
         self._rebalance_later()
 
     def _rebalanced(self, is_more_to_do: bool) -> None:
-        """So many partitions that one decision did not get through them: the next one follows at once."""
+        """Elect again at once if there were too many partitions for one decision."""
         if is_more_to_do and "leaders" in self._timers:
             self._timers["leaders"].cancel()
             self._rebalance()
@@ -106,8 +108,8 @@ class ControllerDuties:
     # ---- an idle log
 
     def _append_when_idle(self, seen_offset: int) -> None:
-        """Where metadata.max.idle.interval.ms is set, the log grows even when nothing happens: replicas can tell that
-        they are up to date."""
+        """Append no-op records every metadata.max.idle.interval.ms, by which replicas of the log see that they are
+        up to date."""
         interval_ms = self._settings["metadata.max.idle.interval.ms"]
         if not interval_ms:
             return
@@ -116,7 +118,7 @@ class ControllerDuties:
         next_offset = self._committed.image.next_offset
         self._timers["idle"] = self._loop.call_later(interval_ms / 1000, self._append_when_idle, next_offset)
 
-    # ---- decisions that nobody waits for
+    # ---- decisions without a caller
 
     def _submit(
         self, decide: Callable[[ClusterImage], ControllerResult[Any]], done: Callable[[Any], None] | None = None
@@ -135,5 +137,5 @@ class ControllerDuties:
         except KafkaError as error:
             if error.code is not ErrorCode.NOT_CONTROLLER:
                 _log.exception("a duty of the controller was not done")
-        except Exception:  # the boundary of a task: the next round tries again
+        except Exception:  # task boundary: the next round tries again
             _log.exception("a duty of the controller was not done")

@@ -1,8 +1,8 @@
-"""Envelopes: a client's request as the broker it was sent to passes it on to the controller.
+"""Envelopes: requests of clients that a broker forwards to the controller.
 
-Inside stands a whole request, header and message, and in the answer a whole response. The envelope names the client's
-principal, in the form of Kafka's DefaultKafkaPrincipalBuilder, and address, so that the node of the controller can
-check what the client may do. An envelope without a principal has a request of the broker itself.
+An envelope contains a whole request, with header and message, and its answer contains a whole response. The envelope
+also has the client's principal, in the form of Kafka's DefaultKafkaPrincipalBuilder, and the client's address, so that
+the controller's node can authorize the request. An envelope without a principal has a request of the broker itself.
 """
 
 from ipaddress import ip_address
@@ -28,7 +28,7 @@ NO_CORRELATION = 0
 
 
 class Letter(NamedTuple):
-    """What was in an envelope."""
+    """The content of an envelope."""
 
     key: int
     version: int
@@ -49,7 +49,7 @@ def put_into_envelope(request: Message, version: int, caller: Caller | None) -> 
 
 
 def open_answer(envelope: EnvelopeResponse, key: int, version: int) -> Any:
-    """Raises KafkaError when the envelope itself came back with an error."""
+    """Return the response in the answer. Raises KafkaError if the envelope itself was answered with an error."""
     if envelope.error_code != ErrorCode.NONE or envelope.response_data is None:
         raise KafkaError(ErrorCode(envelope.error_code))
     _, position = decode_response_header(key, version, envelope.response_data)
@@ -57,7 +57,7 @@ def open_answer(envelope: EnvelopeResponse, key: int, version: int) -> Any:
 
 
 def open_envelope(envelope: EnvelopeRequest) -> Letter:
-    """Raises KafkaError when there is no readable request in it."""
+    """Return the content. Raises KafkaError if it is not a valid request."""
     data = envelope.request_data
     try:
         header = decode_request_header(data)

@@ -1,12 +1,12 @@
-"""The way from this node to the active controller, wherever that is.
+"""The link from this node to the active controller, on whichever node it is.
 
-    ask(request) -> this node leads: decided here          -> answer
-                    another one leads: sent there
-                    nobody does, or it has just changed: a short pause, then again, until the request's time is up
+    ask(request) -> this node leads: decided here            -> answer
+                    another node leads: sent to that node    -> answer
+                    no node leads, or the leader has changed: retried after a short pause until the request times out
 
-What brokers ask on their own account (registration, heartbeats, AlterPartition, AllocateProducerIds) travels as it is.
-What a client asked this broker for (the forwarded APIs of wire/apis.py) travels in an Envelope: a node that receives
-one and is not the controller answers NOT_CONTROLLER instead of forwarding it.
+A broker sends its own requests (registration, heartbeats, AlterPartition, AllocateProducerIds) as they are. Requests of
+clients (the forwarded APIs of wire/apis.py) are sent in an Envelope: a node that receives one and is not the controller
+answers NOT_CONTROLLER instead of forwarding it.
 """
 
 import asyncio
@@ -33,16 +33,16 @@ RETRY_PAUSE_MS = 50
 class Leaders(Protocol):
     @property
     def leader_id(self) -> int:
-        """Who leads the quorum as far as this node knows, -1 for nobody."""
+        """The leader of the quorum, as far as this node knows; -1 if there is none."""
         ...
 
     async def leader_changed(self, timeout_s: float) -> None:
-        """Returns when that changes, or when the time is up."""
+        """Return when the leader changes, or after the timeout."""
         ...
 
 
 class ControllerLink:
-    """One connection of its own, so that what is urgent does not wait behind what is slow."""
+    """Has a connection of its own, so that urgent requests do not wait behind slow ones."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class ControllerLink:
         clock: Clock,
         socket_timeout_ms: int = 30_000,
     ) -> None:
-        """`socket_timeout_ms`: a controller that takes longer than this for one request is asked anew."""
+        """`socket_timeout_ms`: a request that the controller has not answered after this time is sent again."""
         self._socket_timeout_ms = socket_timeout_ms
         self._node_id = node_id
         self._leaders = leaders
@@ -62,7 +62,7 @@ class ControllerLink:
         self._clock = clock
 
     async def ask(self, request: Message, timeout_ms: int, caller: Caller | None = None) -> Any:
-        """The controller's answer. Raises KafkaError when there was none in time, with the reason.
+        """Return the controller's answer. Raises KafkaError with the reason if there is none in time.
 
         `caller`: the client for which this broker asks; None: it asks on its own account."""
         deadline_ms = self._clock.monotonic_ms() + timeout_ms

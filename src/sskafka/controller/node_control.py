@@ -1,10 +1,10 @@
-"""This node in the cluster, for the composition root: the control plane on its thread, and the broker's life in it.
+"""This node in the cluster, as broker/ uses it: the control plane on its thread, and the registration of the broker.
 
-open    the metadata on the disk is read               -> metadata flows to the data loop
-begin   this node takes part in the quorum
-join    its broker registers and is unfenced           -> clients may come
-leave   its broker hands its leaderships over          -> clients may go
-close   this node leaves the quorum; the metadata log is closed
+open    read the metadata on the disk                   -> metadata reaches the data loop
+begin   take part in the quorum
+join    register the broker and wait until unfenced     -> clients are served
+leave   move leadership of partitions to other brokers  -> clients leave
+close   leave the quorum and close the metadata log
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from sskafka.runtime.control_thread import ControlThread, LoopLiveness
 from sskafka.storage.disk import Disk
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
 
-LEADER_PATIENCE_S = 60.0  # who waits for another leader looks again after this time
+LEADER_PATIENCE_S = 60.0  # callers that wait for another leader check again after this time
 
 
 class NodeControl:
@@ -42,7 +42,7 @@ class NodeControl:
         on_failure: Callable[[BaseException], None],
         observe: Observe | None = None,
     ) -> None:
-        """On the data loop, where `on_failure` is called too; `observe` runs on the control loop."""
+        """Runs on the data loop. `on_failure` is called on the data loop, `observe` on the control loop."""
         self._observe = observe
         self._settings = settings
         self._cluster_id = cluster_id
@@ -57,7 +57,7 @@ class NodeControl:
         self._lifecycle: BrokerLifecycle | None = None
         self._direct: DirectControl | None = None
 
-    # ---- what anybody may ask at any time, on any thread
+    # ---- at any time, on any thread
 
     @property
     def image(self) -> ClusterImage:
@@ -84,16 +84,16 @@ class NodeControl:
 
     @property
     def is_alone(self) -> bool:
-        """Whether this node is the whole quorum: then it needs nobody to begin."""
+        """Whether this node is the only voter, and needs no other node to start."""
         assert self._plane is not None
         return self._plane.voters.is_only(self._plane.node_id)
 
     async def turn(self) -> None:
-        """Returns when the control loop has had a turn."""
+        """Return when the control loop has completed a turn."""
         await self.thread.call(asyncio.sleep(0))
 
     async def leader_other_than(self, known: int) -> int:
-        """The node that leads the quorum, as this one sees it, once it is not `known` any more."""
+        """Return the leader of the quorum, as far as this node knows, once it is another one than `known`."""
         return await self.thread.call(self._leader_other_than(known))
 
     async def _leader_other_than(self, known: int) -> int:
@@ -107,10 +107,10 @@ class NodeControl:
         assert self._plane is not None
         return await self.thread.call(self._plane.ask_raft(request))
 
-    # ---- one after the other, on the data loop
+    # ---- in this order, on the data loop
 
     async def open(self) -> None:
-        """Raises MetadataError when the metadata on the disk cannot be used."""
+        """Read the metadata on the disk. Raises MetadataError if it cannot be used."""
         self.thread.start()
         try:
             await self.thread.call(self._open())
@@ -149,7 +149,7 @@ class NodeControl:
         offline_directories: Callable[[], Sequence[Uuid]],
         cordoned_directories: Callable[[], Sequence[Uuid]] = tuple,
     ) -> None:
-        """Returns when the broker is unfenced and its own metadata says so. Raises KafkaError when it is refused."""
+        """Return when the broker is unfenced according to its own metadata. Raises KafkaError if it is rejected."""
         await self.thread.call(self._join(request, offline_directories, cordoned_directories))
         await self.feed.until(lambda image: image.is_active(request.broker_id))
 
@@ -175,8 +175,8 @@ class NodeControl:
         await self._lifecycle.start()
 
     def applied(self, next_offset: int) -> None:
-        """The data loop has done what the metadata before `next_offset` asks of it."""
-        if self._lifecycle is not None and not self.thread.loop.is_closed():  # metadata may come while all stops
+        """Note that the data loop has applied the metadata before `next_offset`."""
+        if self._lifecycle is not None and not self.thread.loop.is_closed():  # metadata may arrive during a stop
             self.thread.loop.call_soon_threadsafe(self._lifecycle.applied, next_offset)
 
     async def leave(self) -> None:

@@ -1,9 +1,9 @@
-"""The cluster as the committed part of the metadata log describes it, on every node.
+"""The cluster image of the committed part of the metadata log, on every node.
 
     snapshot -> records below the high watermark, as it moves -> image and delta -> listeners
 
-The active controller has replayed its own records into a draft already; `adopt` takes that draft over once its records
-are committed. Everybody else reads them from the log.
+The active controller has already replayed its own records into a draft; `adopt` takes over that draft once its records
+are committed. All other nodes read the records from the log.
 """
 
 import logging
@@ -26,12 +26,12 @@ Listener = Callable[[MetadataDelta, ClusterImage], None]
 
 class CommittedMetadata:
     def __init__(self, log: MetadataLog) -> None:
-        """Begins with the newest snapshot. Raises MetadataError when it cannot be used."""
+        """Start with the newest snapshot. Raises MetadataError if it cannot be used."""
         self._log = log
         self._listeners: list[Listener] = []
         self.last_record_ms = 0
         self.replayed_bytes = 0
-        """Of the log, since this node started."""
+        """Bytes of the log that were replayed since this node started."""
         self.image, self._replayer = self._load_snapshot()
 
     @property
@@ -43,14 +43,14 @@ class CommittedMetadata:
         return self._replayer.in_transaction
 
     def subscribe(self, listener: Listener) -> None:
-        """`listener` is called at once with everything there is, then after every change."""
+        """Call `listener` at once with the whole image, and then after every change."""
         self._listeners.append(listener)
         listener(MetadataDelta.of_everything(self.image), self.image)
 
-    # ---- ways forward
+    # ---- new images
 
     def advance_to(self, end_offset: int) -> None:
-        """Replays what the log holds below `end_offset`."""
+        """Replay the records of the log below `end_offset`."""
         if end_offset <= self.next_offset:
             return
         draft, delta = self.image.fork(), MetadataDelta()
@@ -61,7 +61,7 @@ class CommittedMetadata:
         self._publish(draft, delta, end_offset)
 
     def adopt(self, image: ClusterImage, delta: MetadataDelta, size_bytes: int, written_ms: int) -> None:
-        """The active controller's next image, whose records, of that size, are committed now."""
+        """Take over the active controller's draft, whose records, of that size, are now committed."""
         assert image.next_offset >= self.next_offset, "images only move forward"
         self._replayer = Replayer(image, delta)  # a controller leaves no transaction open
         self.replayed_bytes += size_bytes
@@ -69,7 +69,7 @@ class CommittedMetadata:
         self._publish(image, delta, image.next_offset)
 
     def load_snapshot(self) -> None:
-        """A snapshot has taken the place of the log."""
+        """Load the snapshot that has replaced the log."""
         image, self._replayer = self._load_snapshot()
         self._publish(image, changes_between(self.image, image), image.next_offset)
 

@@ -1,7 +1,7 @@
-"""Control records of the metadata log and of snapshots, built and read.
+"""Build and read the control records of the metadata log and of snapshots.
 
-LeaderChange                  the first record of every epoch: who leads, who the voters are
-KRaftVersion, KRaftVoters     the quorum's own format and its members, where those can change (kraft.version 1)
+LeaderChange                  the first record of every epoch: the leader and the voters
+KRaftVersion, KRaftVoters     the quorum's format and its voters, if the voters can change (kraft.version 1)
 SnapshotHeader, Footer        around the records of a snapshot
 """
 
@@ -32,16 +32,16 @@ _TYPE_OF: dict[type[Message], ControlType] = {
 
 @structure
 class QuorumSetup:
-    """What control records have said so far about the quorum itself."""
+    """The voters and the format of the quorum, according to the control records so far."""
 
     kraft_version: int = 0
     voters: VotersRecord | None = None
     """None: the voters are those of controller.quorum.voters."""
     is_in_log: bool = False
-    """False while only a snapshot has said it."""
+    """False while only a snapshot, and not the log, has these records."""
 
     def records(self) -> list[Message]:
-        """What a snapshot, or a log that does not say it yet, has to say."""
+        """Return the control records for a snapshot, or for a log that does not have them yet."""
         return [] if self.voters is None else [KRaftVersionRecord(0, self.kraft_version), self.voters]
 
     def replay(self, record: Record, *, from_log: bool) -> None:
@@ -60,7 +60,7 @@ def control_batch(messages: list[Message], *, now_ms: int, base_offset: int = 0,
 
 
 def leader_change(change: LeaderChange) -> Message:
-    """Kafka reads it as version 0 whatever the quorum's format is."""
+    """Return the record in version 0, in which Kafka reads it independent of the quorum's format."""
     voters = [LeaderChangeMessageVoter(voter) for voter in change.voters]
     granting = [LeaderChangeMessageVoter(voter) for voter in change.granting_voters]
     return LeaderChangeMessage(0, change.leader_id, voters, granting)

@@ -1,4 +1,4 @@
-"""DescribeQuorum: who leads, who votes, who only follows, and how far each has come. The leader alone can say."""
+"""DescribeQuorum: the leader, voters and observers of the quorum, and their progress. Only the leader can answer it."""
 
 from collections.abc import Mapping
 
@@ -36,13 +36,13 @@ class QuorumDescriber:
     def note_directory(self, request: FetchRequest) -> None:
         """Remember the metadata directory of a node that fetches the metadata log."""
         if len(self._directory_ids) >= OBSERVERS_MAX:
-            self._directory_ids.clear()  # those that still fetch are noted again
+            self._directory_ids.clear()  # nodes that still fetch are added again
         for topic in request.topics:
             for partition in topic.partitions:
                 self._directory_ids[fetching_replica_id(request)] = partition.replica_directory_id
 
     def describe(self, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
-        """Kafka answers for the partition of the metadata log when it alone is asked for, and for nothing else."""
+        """Answer for the metadata log. As in Kafka, a request for anything else, or more, is invalid."""
         asked = [(topic.topic_name, item.partition_index) for topic in request.topics for item in topic.partitions]
         if asked != [(METADATA_TOPIC, PARTITION)]:
             return DescribeQuorumResponse(topics=[_unknown(topic) for topic in request.topics])
@@ -56,7 +56,7 @@ class QuorumDescriber:
 
     def _metadata_partition(self) -> ResponsePartitionData:
         progress = self._node.progress
-        assert progress is not None, "only the leader is asked"
+        assert progress is not None, "only the leader answers"
         node = self._node
         voters = {node.state.node_id: self._own_state()}
         voters |= {voter_id: self._state(voter_id, seen) for voter_id, seen in progress.replicas.items()}
@@ -80,7 +80,7 @@ class QuorumDescriber:
         )
 
     def _observer(self, replica_id: int, seen: ReplicaProgress) -> ReplicaState:
-        """Voters of a static quorum are known by their id alone; observers also by their directory."""
+        """Return the directory id. Voters of a static quorum have none; observers report theirs."""
         state = self._state(replica_id, seen)
         state.replica_directory_id = self._directory_ids.get(replica_id, ZERO_UUID)
         return state
@@ -94,7 +94,7 @@ class QuorumDescriber:
         )
 
     def _wall_ms(self, monotonic_ms: int) -> int:
-        """The core counts on a clock that starts anywhere; people read another one."""
+        """Convert a time of the Raft core, which uses a monotonic clock, to wall-clock time."""
         if monotonic_ms == NEVER:
             return NEVER
         return self._clock.now_ms() - int(self._clock.monotonic_ms()) + monotonic_ms

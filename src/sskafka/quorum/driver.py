@@ -1,11 +1,11 @@
-"""Carries out what the Raft core asks for: disk, network and time around a pure machine.
+"""Carry out what the Raft core requests: disk, network and time around a pure state machine.
 
-    event -> RaftNode -> Ready -> quorum-state synced -> log written -> sync started -> answers and requests leave
-                                                                      -> committed records and leaders told upwards
+    event -> RaftNode -> Ready -> quorum-state synced -> log written -> sync started -> answers and requests are sent
+                                                                      -> listener: committed records, new leaders
 
-Events are taken one after the other; each `Ready` is carried out completely before the next one. Only the log's sync
-goes on in a thread, one at a time: what is appended meanwhile shares the next one.
-Whatever goes wrong here ends the node: an epoch or vote that may not be on the disk must not be acted upon.
+Events are processed one after the other, and each `Ready` is carried out completely before the next event. Only the
+sync of the log runs in a thread, one at a time; appends in the meantime share the next sync. Any error here ends the
+node: it must not act on an epoch or vote that may not be on the disk.
 """
 
 import logging
@@ -55,7 +55,7 @@ class TimerHandle(Protocol):
 
 
 CallLater = Callable[[float, Callable[[], None]], TimerHandle]
-"""Seconds from now, and what to call then."""
+"""Takes a delay in seconds and the function to call after it."""
 
 
 class NoAnswer(Enum):
@@ -70,12 +70,12 @@ Done = Callable[[PeerResponse | NoAnswer], None]
 
 class QuorumNetwork(Protocol):
     def send(self, to: int, request: PeerRequest, done: Done) -> None:
-        """`done` is called later, once, with the answer, or with the reason why there will be none."""
+        """Send a request. `done` is called later, once, with the answer or with the reason why there is none."""
         ...
 
 
 class QuorumListener(Protocol):
-    """Who wants to know what the quorum agreed on. Called in the order in which it happens."""
+    """Receives what the quorum has agreed on, in the order of the events."""
 
     def snapshot_installed(self, snapshot_id: SnapshotId) -> None: ...
 
@@ -118,14 +118,14 @@ class QuorumDriver:
         self._take(self.node.tick)
 
     def ask(self, request: Request, reply: Reply) -> None:
-        """A request from another node; `reply` must be told apart from every other one."""
+        """Process a request of another node. `reply` must be unique among the open requests."""
         self._take(lambda now_ms: self.node.receive(RequestReceived(request, reply), now_ms))
 
     def propose(self, batches: Buffer, record_count: int, epoch: int) -> int:
-        """Appends records that were decided in `epoch`; gives the offset behind them.
+        """Append records that were decided in `epoch`, and return the offset after them.
 
-        Raises NotLeaderError when this node does not lead it, and StorageError, with nothing appended, when the disk is
-        full. Not to be called from within the listener."""
+        Raises NotLeaderError if this node does not lead `epoch`, and StorageError, with nothing appended, if the disk
+        is full. The listener must not call this."""
         assert not self._is_busy, "a proposal is an event of its own"
         if self._is_stopped:
             raise NotLeaderError(self.node.election.leader_id, self.node.epoch)
@@ -146,7 +146,7 @@ class QuorumDriver:
         self._take(self.node.resign)
 
     def shutdown(self) -> None:
-        """Stops campaigning and leading; `is_shut_down` says when nobody waits for this node any more."""
+        """Stop campaigning and leading. `is_shut_down` becomes true when no other node depends on this one."""
         self._take(self.node.shutdown)
 
     @property
@@ -154,7 +154,7 @@ class QuorumDriver:
         return self._is_stopped or self.node.is_shut_down
 
     def stop(self) -> None:
-        """Nothing more happens here."""
+        """Process no further events."""
         self._is_stopped = True
         self._steps.clear()
         if self._timer is not None:
@@ -170,14 +170,14 @@ class QuorumDriver:
         try:
             while self._steps:
                 self._carry_out(self._steps.popleft()(self._now_ms()))
-        except Exception as error:  # the boundary of the node: it cannot go on
+        except Exception as error:  # the node cannot continue
             self._fail(error)
         finally:
             self._is_busy = False
         self._set_timer()
 
     def _fail(self, error: BaseException) -> None:
-        _log.critical("the metadata quorum cannot go on here: %s", error)
+        _log.critical("this node's part of the metadata quorum has failed: %s", error)
         self.stop()
         self._on_failure(error)
 
@@ -224,7 +224,7 @@ class QuorumDriver:
             self._append(ready, ready.append)
 
     def _append(self, ready: Ready, append: LeaderAppend | FollowerAppend) -> None:
-        """A full disk takes nothing: a follower tries again, and who cannot begin its epoch does not lead it."""
+        """Append, unless the disk is full. A follower fetches again; a leader that cannot begin its epoch resigns."""
         try:
             self._log.append(append, self._clock.now_ms())
             self._is_full = False

@@ -1,7 +1,8 @@
-"""Making directories ready for a node, and saying what is in them: what `sskafka storage` does.
+"""Format the log directories of a node and describe them, for `sskafka storage`.
 
-Formatting writes meta.properties into every directory and bootstrap.checkpoint into that of the metadata log. The
-cluster id is the one given, or cluster.id, or derived from the voters, so that the nodes of a new cluster agree.
+Formatting writes meta.properties into every directory and bootstrap.checkpoint into the one with the metadata log. The
+cluster id is the one on the command line, or cluster.id, or is derived from the voters, so that all nodes of a new
+cluster have the same.
 """
 
 import os
@@ -39,7 +40,7 @@ class FormatReport:
     cluster_id: str = ""
     metadata_version: str = ""
     unusable: list[str] = field(default_factory=list)
-    """What the disk does not give, where that is tolerated."""
+    """Errors of the disk, if unusable directories are tolerated."""
 
 
 @structure
@@ -50,7 +51,7 @@ class StorageInfo:
 
 
 def random_uuid(random: RandomBytes) -> Uuid:
-    """None of the reserved ids, and none whose text begins with a dash."""
+    """Return a random id that is not reserved and whose text does not begin with a dash."""
     while True:
         uuid = random(16)
         is_reserved = uuid[:15] == bytes(15) or uuid in {ZERO_UUID, METADATA_TOPIC_ID}
@@ -59,7 +60,7 @@ def random_uuid(random: RandomBytes) -> Uuid:
 
 
 def cluster_id_for(settings: Settings, random: RandomBytes) -> str:
-    """cluster.id; or the same id on every node that lists the same voters; or a random one for a node on its own."""
+    """Return cluster.id, or an id derived from the configured voters, or a random one for a node without them."""
     if settings["cluster.id"]:
         return str(settings["cluster.id"])
     voters = settings.voters
@@ -67,7 +68,7 @@ def cluster_id_for(settings: Settings, random: RandomBytes) -> str:
         return uuid_text(random_uuid(random))
     text = ",".join(f"{voter.id}@{voter.host}:{voter.port}" for voter in sorted(voters))
     digest = bytearray(sha256(text.encode()).digest()[:16])
-    digest[0] &= 0x7F  # keeps the text from beginning with a dash
+    digest[0] &= 0x7F  # so that the text does not begin with a dash
     return uuid_text(bytes(digest))
 
 
@@ -95,9 +96,9 @@ def format_storage(
     ignore_formatted: bool = False,
     skip_unusable: bool = False,
 ) -> FormatReport:
-    """Raises LogDirectoryError when a directory has been formatted already, unless `ignore_formatted`.
+    """Format directories. Raises LogDirectoryError if one is already formatted, unless `ignore_formatted`.
 
-    With `skip_unusable` a directory that the disk does not give is left to whoever opens it."""
+    With `skip_unusable`, directories with disk errors are skipped; opening them will report the error."""
     report = FormatReport(metadata_version=METADATA_VERSION_NAMES[metadata_version])
     if skip_unusable:
         report.unusable = [path for path in all_directories(settings) if not _is_usable(disk, path)]
@@ -121,7 +122,7 @@ def format_storage(
 
 
 def _is_usable(disk: Disk, path: str) -> bool:
-    """Whether it can be listed, and written to by whoever locks it."""
+    """Return whether the directory can be listed and its lock file can be written."""
     try:
         disk.make_directory(path)
         disk.entries(path)
@@ -134,7 +135,7 @@ def _is_usable(disk: Disk, path: str) -> bool:
 def _write(
     disk: Disk, settings: Settings, metas: dict[str, MetaProperties], metadata_version: int, now_ms: int
 ) -> None:
-    """The bootstrap file before meta.properties, which is the sign that a directory is ready."""
+    """Write the bootstrap file, then meta.properties, which marks the directory as formatted."""
     for path in metas:
         disk.make_directory(path)
     if settings.metadata_directory in metas:
@@ -145,7 +146,7 @@ def _write(
 
 
 def _agreed_cluster_id(asked: str | None, found: dict[str, MetaProperties]) -> str | None:
-    """Directories added to a formatted node join its cluster."""
+    """Return the cluster id that was asked for or found: directories that are added to a node join its cluster."""
     existing = {meta.cluster_id for meta in found.values() if meta.cluster_id}
     if asked is not None and existing - {asked}:
         raise LogDirectoryError(f"the log directories belong to cluster {', '.join(existing)}, not to {asked}")
@@ -189,7 +190,7 @@ def bootstrap_records(disk: Disk, directory: str, settings: Settings) -> list[Me
 
 
 def _cluster_wide_min_insync(records: list[MetadataRecord], settings: Settings) -> list[MetadataRecord]:
-    """Eligible leader replicas depend on min.insync.replicas, so with them it is a matter of the whole cluster."""
+    """Return the record of the cluster-wide min.insync.replicas, which eligible leader replicas depend on."""
     uses_elr = any(isinstance(item, FeatureLevelRecord) and item.name == ELR_VERSION for item in records)
     if not uses_elr:
         return []

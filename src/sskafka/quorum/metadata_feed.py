@@ -1,6 +1,6 @@
-"""Committed metadata on its way from the control loop to the data loop, in the order of the log.
+"""Pass committed metadata from the control loop to the data loop, in the order of the log.
 
-Answers of the controller cross over behind it: who is told that a topic exists finds it in `image`.
+Answers of the controller take the same path after it: a caller that learns of a new topic finds it in `image`.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ class MetadataFeed:
         self._changed = asyncio.Event()
 
     def subscribe(self, listener: Listener) -> None:
-        """Before anything is published; called on the data loop."""
+        """Add a listener. Called on the data loop, before anything is published."""
         self._listeners.append(listener)
 
     def publish(self, delta: MetadataDelta, image: ClusterImage) -> None:
-        """Called on the control loop."""
+        """Pass image and delta to the data loop. Called on the control loop."""
         self._loop.call_soon_threadsafe(self._take, delta, image)
 
     def _take(self, delta: MetadataDelta, image: ClusterImage) -> None:
@@ -32,12 +32,12 @@ class MetadataFeed:
         try:
             for listener in self._listeners:
                 listener(delta, image)
-        except Exception as error:  # a broker that lost track of its metadata must not go on
+        except Exception as error:  # a broker that cannot apply its metadata must not continue
             self._on_failure(error)
         self._changed.set()
         self._changed.clear()
 
     async def until(self, condition: Callable[[ClusterImage], bool]) -> None:
-        """Waits on the data loop until the image is as wanted."""
+        """Wait on the data loop until the image meets the condition."""
         while not condition(self.image):
             await self._changed.wait()

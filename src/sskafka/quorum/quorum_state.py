@@ -1,11 +1,11 @@
-"""`quorum-state`: what a voter must not forget, lest it vote twice or follow an old leader.
+"""`quorum-state`: the epoch, leader and vote of a voter, which it must keep so that it does not vote twice.
 
 kraft.version 0   {"clusterId":"","leaderId":1,"leaderEpoch":7,"votedId":-1,"appliedOffset":0,
                    "currentVoters":[{"voterId":1}],"data_version":0}
 kraft.version 1   {"leaderId":1,"leaderEpoch":7,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA",
                    "data_version":1}
 
-The file is replaced as a whole and is durable before anybody is told what it says.
+The file is replaced atomically and is durable before any message that depends on it is sent.
 """
 
 import json
@@ -29,7 +29,7 @@ class QuorumState:
 
 
 def read_quorum_state(disk: Disk, directory: str) -> QuorumState | None:
-    """None when this voter has never taken part in an election."""
+    """Return the state, or None if this voter has never taken part in an election."""
     path = os.path.join(directory, FILE_NAME)
     if not disk.exists(path):
         return None

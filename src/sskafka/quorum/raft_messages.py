@@ -1,8 +1,8 @@
-"""The quorum's messages on the wire: each of the Raft core's as the Kafka RPC that carries it, and back.
+"""Convert the messages of the Raft core to Kafka's RPCs and back.
 
-What the core leaves out is filled in and checked here: the cluster id, the one topic and partition there is, whom a
-vote is asked of, and the metadata directory of a voter, where the log names it (KIP-853). A response with an error
-above its partition says nothing about epochs or leaders.
+What the core does not know is added and checked here: the cluster id, the topic and partition of the metadata log, the
+receiver of a vote request, and the metadata directory of a voter, if the log names it (KIP-853). A response with a
+top-level error has no information about epochs or leaders.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ WireRequest: TypeAlias = (
 
 
 def batches_in(records: Buffer) -> tuple[RaftBatch, ...]:
-    """The whole batches in `records`: the last one may have been cut to fit into a response."""
+    """Return the complete batches in `records`: the last one may be truncated to fit into a response."""
     view = memoryview(records)
     batches: list[RaftBatch] = []
     position = 0
@@ -47,7 +47,7 @@ def batches_in(records: Buffer) -> tuple[RaftBatch, ...]:
     return tuple(batches)
 
 
-# --- what this node asks --------------------------------------------------------------------------
+# --- requests of this node ------------------------------------------------------------------------
 
 
 def to_wire(request: raft.PeerRequest, cluster_id: str, to: int, directory_id: Uuid = ZERO_UUID) -> WireRequest:
@@ -121,11 +121,11 @@ def _snapshot_request(
     return fetch_snapshot.FetchSnapshotRequest(cluster_id, request.replica_id, request.max_bytes, [topic])
 
 
-# --- what this node is answered -------------------------------------------------------------------
+# --- responses to this node -----------------------------------------------------------------------
 
 
 def response_from_wire(response: Message) -> raft.PeerResponse:
-    """Raises KafkaError when the response has an error above its partition, or has no partition."""
+    """Convert a response. Raises KafkaError if it has a top-level error or no partition."""
     match response:
         case vote.VoteResponse(error_code=error_code, topics=topics):
             voted = _only(topics, error_code)
@@ -142,11 +142,11 @@ def response_from_wire(response: Message) -> raft.PeerResponse:
         case fetch_snapshot.FetchSnapshotResponse(error_code=error_code, topics=topics):
             return _snapshot_fetched(_only(topics, error_code))
         case _:
-            raise TypeError(f"{type(response).__name__} is no answer within the quorum")
+            raise TypeError(f"{type(response).__name__} is not a response of the quorum")
 
 
 def _only(topics: list[Any], error_code: int = ErrorCode.NONE) -> Any:
-    """The one partition of a message."""
+    """Return the only partition of a message."""
     if error_code != ErrorCode.NONE:
         raise KafkaError(ErrorCode(error_code))
     partitions = [partition for topic in topics for partition in topic.partitions]
@@ -180,14 +180,14 @@ def _snapshot_fetched(partition: fetch_snapshot.ResponsePartitionSnapshot) -> ra
     )
 
 
-# --- what this node is asked ----------------------------------------------------------------------
+# --- requests to this node ------------------------------------------------------------------------
 
 
 def request_from_wire(
     request: WireRequest, cluster_id: str, node_id: int, directories: Mapping[int, Uuid] | None = None
 ) -> raft.PeerRequest:
-    """Raises KafkaError when the request is meant for another cluster or node, or is about anything else, or when its
-    sender claims to be a voter whose metadata directory is known to be another one (`directories`)."""
+    """Convert a request. Raises KafkaError if it is for another cluster, node or partition, or if its sender claims to
+    be a voter that is known to have another metadata directory (`directories`)."""
     _check_cluster(request.cluster_id, cluster_id)
     directories = directories or {}
     match request:
@@ -240,14 +240,14 @@ def _vote_asked(partition: vote.RequestPartitionData) -> raft.VoteRequest:
 
 
 def fetching_replica_id(request: fetch.FetchRequest) -> int:
-    """The id of the node that fetches; newer versions have it in a field of its own."""
+    """Return the id of the node that fetches; newer versions have a separate field for it."""
     return request.replica_id if request.replica_id != NOTHING else request.replica_state.replica_id
 
 
 def _fetch_asked(request: fetch.FetchRequest, partition: fetch.FetchPartition) -> raft.FetchRequest:
     replica_id = fetching_replica_id(request)
     if replica_id == NOTHING:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "the metadata log is fetched by nodes of the cluster alone")
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "only nodes of the cluster may fetch the metadata log")
     return raft.FetchRequest(
         replica_id=replica_id,
         leader_epoch=partition.current_leader_epoch,
@@ -271,7 +271,7 @@ def _snapshot_asked(
     )
 
 
-# --- what this node answers -----------------------------------------------------------------------
+# --- responses of this node -----------------------------------------------------------------------
 
 
 def response_to_wire(response: raft.Response) -> Message:
@@ -295,7 +295,7 @@ def response_to_wire(response: raft.Response) -> Message:
             part = fetch_snapshot.ResponseTopicSnapshot(METADATA_TOPIC, [_snapshot_answer(response)])
             return fetch_snapshot.FetchSnapshotResponse(topics=[part])
         case _:
-            raise TypeError(f"{type(response).__name__} does not travel between nodes")
+            raise TypeError(f"{type(response).__name__} is not sent between nodes")
 
 
 def _fetch_answer(response: raft.FetchResponse) -> fetch.PartitionData:

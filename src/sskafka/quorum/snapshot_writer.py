@@ -1,11 +1,11 @@
-"""Writes snapshots of the committed metadata from time to time, and lets go of what they replace.
+"""Write snapshots of the committed metadata from time to time, and delete the part of the log that they replace.
 
-    metadata.log.max.record.bytes.between.snapshots   so many new bytes make one due
-    metadata.log.max.snapshot.interval.ms             so does the time since the last one, if anything is new
-    metadata.max.retention.bytes, .ms                 log and snapshots beyond these go, oldest first; never the newest
+    metadata.log.max.record.bytes.between.snapshots   number of new bytes after which a snapshot is due
+    metadata.log.max.snapshot.interval.ms             time after which a snapshot is due, if there are new records
+    metadata.max.retention.bytes, .ms                 older segments and snapshots are deleted, never the newest one
 
-Each node does so for itself. A snapshot is written batch by batch with turns of the loop between them, aside, and gets
-its name when it is whole and on the disk: see metadata_log.
+Each node writes its own snapshots. A snapshot is written batch by batch, so that the event loop runs in between, into a
+temporary file. The file gets its name when it is complete and on the disk: see metadata_log.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ class SnapshotWriter:
             self._begin()
 
     def _check_again(self) -> None:
-        """Nobody calls when nothing changes, but time passes."""
+        """Check by time as well, because there is no call while the metadata does not change."""
         is_due = 0 < self._interval_ms <= self._clock.monotonic_ms() - self._taken_ms
         if is_due and self._committed.replayed_bytes > self._bytes_then:
             self._begin()
@@ -84,7 +84,7 @@ class SnapshotWriter:
         self._task = self._loop.create_task(self._write(self._committed.image))
 
     async def _write(self, image: ClusterImage) -> None:
-        """A full disk is reason to try again later; the log holds everything meanwhile."""
+        """Write a snapshot. If the disk is full, try again later; until then the log keeps everything."""
         try:
             snapshot_id = self._log.snapshot_id_at(image.next_offset)
             if snapshot_id in self._log.snapshots or self._committed.in_transaction:
@@ -114,14 +114,14 @@ class SnapshotWriter:
             position += len(batch)
             await asyncio.sleep(0)
 
-    # ---- what is no longer needed
+    # ---- retention
 
     def _trim(self) -> None:
         while (following := self._next_oldest()) is not None:
             self._log.trim_to(following)
 
     def _next_oldest(self) -> SnapshotId | None:
-        """The snapshot that becomes the oldest one when everything before it goes, None when nothing need go."""
+        """Return the snapshot that will be the oldest one after deletion, or None if nothing is to be deleted."""
         if len(self._log.snapshots) < 2:
             return None
         oldest, following, *_ = sorted(self._log.snapshots)

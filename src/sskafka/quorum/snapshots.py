@@ -1,10 +1,10 @@
 """Snapshots of the metadata: the whole image as records, so that the log before it need not be read.
 
     <offset, 20 digits>-<epoch, 10 digits>.checkpoint   in __cluster_metadata-0: everything before that offset
-    bootstrap.checkpoint                                beside it: what a new cluster's log is to begin with
+    bootstrap.checkpoint                                beside it: the first records of a new cluster's log
 
-Each is a run of batches: a header control record, metadata records, a footer control record. A snapshot is written
-under another name first, so one with its final name is whole.
+Each is a sequence of batches: a header control record, metadata records, a footer control record. A snapshot is written
+under a temporary name first, so a file with a final name is complete.
 """
 
 import os
@@ -47,7 +47,7 @@ def snapshot_path(directory: str, snapshot_id: SnapshotId) -> str:
 
 
 def list_snapshots(disk: Disk, directory: str) -> dict[SnapshotId, int]:
-    """The sizes of the snapshots in a directory, oldest first; what was left unfinished is removed."""
+    """Return the sizes of the snapshots in a directory, oldest first. Unfinished files are removed."""
     found: dict[SnapshotId, int] = {}
     for entry in sorted(disk.entries(directory)):
         match = _NAME.fullmatch(entry.name)
@@ -100,7 +100,7 @@ def write_bootstrap(disk: Disk, directory: str, records: Sequence[MetadataRecord
 def snapshot_batches(
     records: Iterable[MetadataRecord], metadata_version: int, setup: QuorumSetup, epoch: int, last_ms: int, now_ms: int
 ) -> Iterator[bytearray]:
-    """The batches of a snapshot, one by one: large ones are written in turns. `last_ms`: time of the last record."""
+    """Yield the batches of a snapshot, so that the caller can pause in between. `last_ms`: time of the last record."""
     opening = [SnapshotHeaderRecord(0, last_ms), *setup.records()]
     yield control_batch(opening, now_ms=now_ms, leader_epoch=epoch)
     offset = len(opening)
@@ -112,7 +112,7 @@ def snapshot_batches(
 
 
 def stored_records(batches: Buffer) -> Iterator[StoredRecord]:
-    """The records of whole batches; raises CorruptBatchError where they are not."""
+    """Yield the records of complete batches; raises CorruptBatchError for a damaged batch."""
     for position, header in iter_headers(batches):
         yield from _records_of(batches, position, header)
 

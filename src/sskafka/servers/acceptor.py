@@ -34,9 +34,9 @@ class Acceptor:
         counters: AcceptorCounters,
         make_room: Callable[[], bool] | None = None,
     ) -> None:
-        """`make_room` may close a connection that is worth less than a new one; False if there is none.
+        """`make_room` may close a connection in favour of a new one. It returns False if there is none to close.
 
-        Whoever makes the protocols calls `descriptors.gave_one_back` when a connection is lost."""
+        The creator of the protocols calls `descriptors.gave_one_back` when a connection is lost."""
         self._name = name
         self._bound = bound
         self._make_protocol = make_protocol
@@ -68,7 +68,7 @@ class Acceptor:
             if not self._descriptors.has_room(self._bound.fileno()):
                 if self._make_room is None or not self._make_room():
                     self._pause()
-                return  # where room was made, it is there in the next turn
+                return  # if a connection was closed, there is room in the next turn
             try:
                 accepted, _ = self._bound.accept()
             except _MADE_NO_CONNECTION:

@@ -1,4 +1,4 @@
-"""The loggers of this process as a config resource: shown and changed while it runs, forgotten when it stops.
+"""The loggers of this process as a config resource. Changes last until the process stops.
 
 Levels have the names of Apache Kafka's logging library. FATAL is Python's CRITICAL, WARN is WARNING; TRACE is a level
 below DEBUG, which shows everything.
@@ -26,13 +26,13 @@ LEVELS = {
 
 
 def describe_loggers(names: Collection[str] | None = None) -> list[ConfigEntry]:
-    """Every logger with the level that holds for it, or those named."""
+    """Return the effective level of all loggers, or of the named ones."""
     known = (ROOT, *sorted(logging.root.manager.loggerDict))
     return [_described(name) for name in known if names is None or name in names]
 
 
 def alter_loggers(changes: Iterable[AlterableConfig], *, validate_only: bool) -> None:
-    """Change levels; raises KafkaError, and changes none, when one of the changes cannot be made."""
+    """Change levels. If one of the changes is invalid, raise KafkaError and change none."""
     changes = list(changes)
     for change in changes:
         _check(change)
@@ -82,7 +82,7 @@ def _described(name: str) -> ConfigEntry:
 
 
 def _level_name(level: int) -> str:
-    """The highest level of Kafka's that shows what `level` shows."""
+    """Return the highest of Kafka's levels that includes all messages of `level`."""
     return next((name for name, number in LEVELS.items() if number <= level), "TRACE")
 
 

@@ -1,6 +1,6 @@
-"""What a broker counts beside its requests, under the names that the JMX exporter's rules give Kafka's metrics.
+"""Metrics of a broker beside those of requests, under the names that the JMX exporter's rules give Kafka's metrics.
 
-Everything here is computed when somebody asks.
+All values are computed when the metrics are read.
 """
 
 import os
@@ -17,7 +17,7 @@ _CONTROLLER = "kafka_controller_kafkacontroller_"
 
 
 def control_samples(image: ClusterImage, node_id: int, leader_id: int) -> Iterator[Sample]:
-    """The active controller speaks for the cluster; the others say that they are not active."""
+    """Yield the controller's metrics. Only the active controller reports those of the cluster."""
     is_active = leader_id == node_id
     yield Sample(_CONTROLLER + "activecontrollercount", (), int(is_active))
     if is_active:
@@ -61,7 +61,7 @@ def _partition_samples(partition: Partition) -> Iterator[Sample]:
 
 
 def process_samples() -> Iterator[Sample]:
-    """Of the broker's own process, as Prometheus' client libraries name them."""
+    """Yield metrics of the broker's process, under the names of Prometheus' client libraries."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     yield Sample("process_cpu_seconds_total", (), usage.ru_utime + usage.ru_stime)
     yield Sample("process_open_fds", (), len(os.listdir("/proc/self/fd")))

@@ -114,7 +114,7 @@ def test_it_gives_up_when_its_id_is_that_of_a_living_broker() -> None:
 
 @pytest.mark.parametrize("code", [ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.UNSUPPORTED_VERSION])
 def test_other_refusals_end_the_start_at_once(code: ErrorCode) -> None:
-    with pytest.raises(KafkaError, match="broker 7 was refused") as refused:
+    with pytest.raises(KafkaError, match="broker 7 was rejected") as refused:
         run(ScriptedController(code), lambda broker: broker.life.start())
     assert refused.value.code is code
 

@@ -1,8 +1,9 @@
 """The private socket between a broker and a process that it has started.
 
-Both ends of a socket pair: the broker keeps one, the child inherits the other. It has no name in the file system, so
-nobody else can come in, and it ends with either process: the child that reads the end of it has lost its broker.
-What a client could ask goes over the Kafka protocol; here is the rest: votes, readiness, counters.
+It is a socket pair: the broker keeps one end, the child process inherits the other. The pair has no name in the file
+system, so no other process can connect to it. It closes when either process ends: a child that reads end-of-file has
+lost its broker. What any Kafka client could ask goes over the Kafka protocol. This socket carries the rest: votes,
+readiness and metrics.
 
     server.py     frames, and the broker's end: questions in, answers out
     answers.py    what a broker answers; a new question is a new row there

@@ -1,7 +1,7 @@
 """What a broker answers on its private socket.
 
 leader         {"known": id}                           -> the id of the active controller, once it is another one
-alive          {}                                      -> true: the data loop turns, and on a controller its own
+alive          {}                                      -> true: the event loops of the node respond
 not_ready      {}                                      -> why clients cannot be served yet; null when they can
                                                           (on a controller: why it decides nothing yet)
 samples        {}                                      -> parts: lists of [name, [[label, value]...], value]
@@ -21,7 +21,7 @@ SAMPLES_A_TURN = 200  # about a millisecond of the data loop
 
 
 class NodeAnswers:
-    """`samples` counts anew each time it is called."""
+    """`samples` returns current values each time it is called."""
 
     def __init__(
         self, node_id: int, control: NodeControl, samples: Callable[[], Iterator[Sample]], is_broker: bool = True
@@ -51,12 +51,12 @@ class NodeAnswers:
         if not self._is_broker:
             return "the quorum has no leader" if self._control.leader_id == NO_NODE else None
         broker = self._control.image.brokers.get(self._node_id)
-        if broker is None or broker.epoch != self._control.broker_epoch:  # metadata of an earlier life may be there
+        if broker is None or broker.epoch != self._control.broker_epoch:  # the metadata may be from before a restart
             return "the broker is not registered yet"
         return None if broker.is_active else "the broker is fenced"
 
     async def samples(self, details: Mapping[str, Any]) -> AsyncIterator[list[Sample]]:
-        """In turns, so that requests are served in between."""
+        """Yield the samples in slices, so that the event loop serves requests in between."""
         samples = self._samples()
         while part := list(islice(samples, SAMPLES_A_TURN)):
             yield part

@@ -41,11 +41,11 @@ class LocalLink:
         self.close()
 
     def close(self) -> None:
-        """Leave; the broker sees the end of the socket."""
+        """Close this end; the broker reads end-of-file."""
         self._writer.close()
 
     async def ask(self, question: str, **details: Any) -> Any:
-        """The answer; raises RefusedError or BrokerGoneError."""
+        """Return the answer; raises RefusedError or BrokerGoneError."""
         number = self._send(question, details)
         try:
             return await self._waiting[number]
@@ -53,7 +53,7 @@ class LocalLink:
             del self._waiting[number]
 
     async def ask_for_parts(self, question: str, **details: Any) -> list[Any]:
-        """The parts of a long answer."""
+        """Yield the parts of a long answer."""
         number = self._send(question, details)
         parts = self._parts[number] = []
         try:
@@ -71,7 +71,7 @@ class LocalLink:
         return number
 
     def _take(self, frame: dict[str, Any]) -> None:
-        """Who asked may have given up meanwhile."""
+        """Complete the question, unless its caller has given up in the meantime."""
         answered = self._waiting.get(frame["id"])
         if "part" in frame:
             self._parts.get(frame["id"], []).append(frame["part"])

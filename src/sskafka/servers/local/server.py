@@ -1,4 +1,4 @@
-"""The broker's end of the private socket: every question is a task, so a slow answer holds up no other."""
+"""The broker's end of the private socket. Every question is a task, so a slow answer delays no other."""
 
 import asyncio
 import json
@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 log = logging.getLogger(__name__)
 
 Answer: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Any] | AsyncIterator[Any]]
-"""From what was sent with a question to the answer, or to the parts of a long one."""
+"""Takes the arguments of a question and returns the answer, or yields the parts of a long answer."""
 LENGTH_BYTES = 4
 
 
 async def serve(end: socket.socket, answers: Mapping[str, Answer]) -> None:
-    """Returns when the other side has gone; whoever waits there for an answer is past hearing it."""
+    """Answer questions until the other process closes its end; unfinished questions are cancelled then."""
     reader, writer = await asyncio.open_unix_connection(sock=end)
     async with asyncio.TaskGroup() as tasks:
         asked: set[asyncio.Task[None]] = set()
@@ -69,7 +69,7 @@ def encode_frame(value: Any) -> bytes:
 
 
 async def read_frame(reader: asyncio.StreamReader) -> Any:
-    """None when the other side has gone."""
+    """Return the next value, or None when the other process has closed its end."""
     try:
         length = int.from_bytes(await reader.readexactly(LENGTH_BYTES), "big")
         return json.loads(await reader.readexactly(length))
