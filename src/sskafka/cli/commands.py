@@ -37,6 +37,7 @@ COMMANDS = {
     ),
     "user": LazyCommand("sskafka.cli.user", "List, add and remove users (SCRAM credentials); set passwords."),
     "acl": LazyCommand("sskafka.cli.acl.commands", "List, add and remove ACLs, with the options of kafka-acls."),
+    "cert": LazyCommand("sskafka.cli.cert", "Make and show certificates for TLS."),
     "quota": LazyCommand("sskafka.cli.quota", "List, set and remove quotas of users, client ids and IP addresses."),
     "metadata": LazyCommand(
         "sskafka.cli.metadata", "Show cluster metadata as ZooKeeper paths, and the metadata quorum."

@@ -37,6 +37,7 @@ _TOPICS = "`sskafka topic list` shows the topics, `sskafka topic create NAME` cr
 _BROKERS = "`sskafka metadata ls /brokers/ids` shows the brokers"
 _SETTINGS = "docs/configuration.md lists every setting"
 _ACLS = "`sskafka acl list --principal User:NAME` shows to an administrator what a user may do"
+_TLS_EXTRA = "pip install 'sskafka[tls]'"
 _HINT_BY_KIND: dict[type[Exception], str] = {  # the first match counts
     UsageError: "--help",
     BrokerUnavailableError: "`sskafka start` starts a broker; -b HOST:PORT names another one",
@@ -108,6 +109,8 @@ def explain(error: Exception) -> Explanation | None:
             return Explanation(_os_error_text(error))
         case ModuleNotFoundError() if error.name in _OF_SPARK:
             return Explanation(f"this needs {error.name}, which is not installed", "pip install 'sskafka[spark]'")
+        case ModuleNotFoundError() if (error.name or "").partition(".")[0] == "cryptography":
+            return Explanation("this needs the package cryptography, which is not installed", _TLS_EXTRA)
         case _ if type(error).__module__.startswith("sskafka.pipelines."):  # not imported: that is slow
             return Explanation(str(error), getattr(error, "hint", ""))
         case _:
