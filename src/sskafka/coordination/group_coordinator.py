@@ -154,9 +154,10 @@ class GroupCoordinator:
     # -- groups of any kind
 
     def list_groups(self, states: Iterable[str], types: Iterable[str]) -> Iterator[Group]:
-        """Yield the groups of all loaded shards."""
-        for context in self.runtime.active_contexts():
-            yield from context.shard.listed(states, types)
+        """Yield the groups of all loaded shards in one of the states and of one of the types, ignoring case."""
+        wanted_states, wanted_types = ({word.lower() for word in words} for words in (states, types))
+        for context in list(self.runtime.active_contexts()):
+            yield from context.shard.listed(wanted_states, wanted_types)
 
     @property
     def is_loading(self) -> bool:

@@ -9,7 +9,8 @@ A committed offset of an unknown group creates a group that never had members. A
 removed when offsets are next checked for expiry.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 from sskafka.groups import consumer_records, log_records
 from sskafka.groups.classic_group import ClassicGroup, State
@@ -151,14 +152,13 @@ class GroupCoordinatorShard:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         return group
 
-    def listed(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> Iterator[Group]:
-        """Yield the groups in one of the states and of one of the types, ignoring case. An empty filter matches all."""
-        wanted_states = {state.lower() for state in states}
-        wanted_types = {kind.lower() for kind in types}
-        for group in self.groups.values():
-            is_wanted = not wanted_states or group.state_name.lower() in wanted_states
-            if is_wanted and (not wanted_types or group.type_name in wanted_types):
-                yield group
+    def listed(self, states: AbstractSet[str] = frozenset(), types: AbstractSet[str] = frozenset()) -> list[Group]:
+        """Return the groups in one of the states and of one of the types, in lower case. An empty set matches all."""
+        return [
+            group
+            for group in self.groups.values()
+            if (not states or group.state_name.lower() in states) and (not types or group.type_name in types)
+        ]
 
     def delete_group(self, group_id: str) -> GroupResult:
         group = self.find(group_id)

@@ -4,6 +4,7 @@ Quotas are stored, but not enforced yet. An entity is a user, a client id, a com
 name null stands for all entities of that type that have no quota of their own.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 from re import compile as regex
@@ -40,12 +41,13 @@ def alter_client_quotas(
     image: ClusterImage, request: altering.AlterClientQuotasRequest
 ) -> ControllerResult[altering.AlterClientQuotasResponse]:
     entities = [_entity(entry.entity) for entry in request.entries]
+    repetitions = Counter(entities)
     records: list[ClientQuotaRecord] = []
     results: dict[QuotaEntity, altering.ResponseEntryData] = {}
     for entity, entry in zip(entities, request.entries, strict=True):
         code, text = ErrorCode.NONE, None
         try:
-            if entities.count(entity) > 1 or _repeats_key(entry.ops):
+            if repetitions[entity] > 1 or _repeats_key(entry.ops):
                 raise _invalid(f"Ignoring duplicate entity ClientQuotaEntity(entries={{{_entity_text(entity)}}})")
             records += _changes(image, entity, entry.ops)
         except KafkaError as error:

@@ -5,10 +5,11 @@ changes single configs. In both cases the resulting configs are validated as a w
 the differences.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from sskafka.metadata import records
 from sskafka.metadata.controller_result import ControllerResult
@@ -44,19 +45,17 @@ class _Resource(Protocol):
     resource_name: str
 
 
-R = TypeVar("R", bound=_Resource)
-
-
 def alter_configs(
     image: ClusterImage, request: full.AlterConfigsRequest, settings: Settings
 ) -> ControllerResult[full.AlterConfigsResponse]:
     effective = effective_settings(settings, image)
     written: list[MetadataRecord] = []
     responses = []
+    repetitions = Counter(_key(resource) for resource in request.resources)
     for resource in request.resources:
         error: KafkaError | None = None
         try:
-            _refuse_repeated(resource, request.resources, [config.name for config in resource.configs])
+            _refuse_repeated(repetitions[_key(resource)], [config.name for config in resource.configs])
             written += _replace_all(image, resource, effective)
         except KafkaError as caught:
             error = caught
@@ -71,10 +70,11 @@ def incremental_alter_configs(
     effective = effective_settings(settings, image)
     written: list[MetadataRecord] = []
     responses = []
+    repetitions = Counter(_key(resource) for resource in request.resources)
     for resource in request.resources:
         error: KafkaError | None = None
         try:
-            _refuse_repeated(resource, request.resources, [config.name for config in resource.configs])
+            _refuse_repeated(repetitions[_key(resource)], [config.name for config in resource.configs])
             written += _change_some(image, resource, effective)
         except KafkaError as caught:
             error = caught
@@ -99,9 +99,8 @@ def _outcome(error: KafkaError | None, resource: _Resource) -> tuple[int, str | 
     return code, message, resource.resource_type, resource.resource_name
 
 
-def _refuse_repeated(resource: R, resources: Sequence[R], keys: list[str]) -> None:
-    same = [other for other in resources if _key(other) == _key(resource)]
-    if len(same) > 1:
+def _refuse_repeated(repetitions: int, keys: list[str]) -> None:
+    if repetitions > 1:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
     if len(set(keys)) != len(keys):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")

@@ -6,6 +6,7 @@ Of a password, only the two keys that a broker needs to verify it are stored (RF
 
 import hashlib
 import hmac
+from collections import Counter
 from typing import TypeAlias
 
 from sskafka.metadata.controller_result import ControllerResult
@@ -25,13 +26,13 @@ def alter_user_scram_credentials(
     image: ClusterImage, request: altering.AlterUserScramCredentialsRequest
 ) -> ControllerResult[altering.AlterUserScramCredentialsResponse]:
     changes: list[Change] = [*request.deletions, *request.upsertions]
-    users = [change.name for change in changes]
+    repetitions = Counter(change.name for change in changes)
     records: list[MetadataRecord] = []
     results: dict[str, altering.AlterUserScramCredentialsResult] = {}
     for change in changes:
         code, text = ErrorCode.NONE, None
         try:
-            _check(change, is_repeated=users.count(change.name) > 1)
+            _check(change, is_repeated=repetitions[change.name] > 1)
             records.append(_record(image, change))
         except KafkaError as error:
             code, text = error.code, error.message
@@ -84,16 +85,16 @@ def describe_user_scram_credentials(
     infos: dict[str, list[describing.CredentialInfo]] = {}
     for (user, mechanism), record in image.scram_credentials.items():
         infos.setdefault(user, []).append(describing.CredentialInfo(mechanism, record.iterations))
-    requested = [user.name for user in request.users or ()] or list(infos)
+    requested = Counter([user.name for user in request.users or ()] or list(infos))
     return describing.DescribeUserScramCredentialsResponse(
-        results=[_described(user, requested, infos) for user in dict.fromkeys(requested)]
+        results=[_described(user, times, infos) for user, times in requested.items()]
     )
 
 
 def _described(
-    user: str, requested: list[str], infos: dict[str, list[describing.CredentialInfo]]
+    user: str, times: int, infos: dict[str, list[describing.CredentialInfo]]
 ) -> describing.DescribeUserScramCredentialsResult:
-    if requested.count(user) > 1:
+    if times > 1:
         text = f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
         return describing.DescribeUserScramCredentialsResult(user, ErrorCode.DUPLICATE_RESOURCE, text)
     if user not in infos:

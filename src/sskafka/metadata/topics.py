@@ -77,9 +77,10 @@ def delete_topics(
     records: list[MetadataRecord] = []
     results: list[DeletableTopicResult] = []
     wanted = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
+    repetitions = _Repetitions(wanted)
     for state in {(state.name, state.topic_id): state for state in wanted}.values():
         try:
-            topic = _deletable(image, state, wanted, settings)
+            topic = _deletable(image, state, repetitions, settings)
         except KafkaError as error:
             results.append(DeletableTopicResult(state.name, state.topic_id, error.code, str(error)))
         else:
@@ -105,7 +106,9 @@ class _Draft:
         self._settings = settings
         self._random = random
         self._partitions = 0
-        self._new_names: set[str] = set()
+        self._flat_names: dict[str, str] | None = None
+        """Existing topics by their names in metrics; computed when the first name that could collide is seen."""
+        self._new_names: dict[str, str] = {}
 
     def create(self, topic: CreatableTopic) -> tuple[list[MetadataRecord], CreatableTopicResult]:
         self._check_name(topic.name)
@@ -114,7 +117,7 @@ class _Draft:
         self._partitions += len(assignments)
         if self._partitions > PARTITIONS_PER_REQUEST_MAX:
             raise KafkaError(ErrorCode.POLICY_VIOLATION, TOO_MANY_PARTITIONS)
-        self._new_names.add(topic.name)
+        self._new_names[_flat(topic.name)] = topic.name
         topic_id = new_topic_id(self._image, self._random)
         records = list(self._records(topic.name, topic_id, overrides, assignments))
         return records, self._result(topic.name, topic_id, overrides, assignments)
@@ -133,11 +136,10 @@ class _Draft:
         """Return the error if metric names, in which dots become underscores, would be the same as another topic's."""
         if "." not in name and "_" not in name:
             return None
-        flat = name.replace(".", "_")
-        for other in (*self._image.topics_by_name, *self._new_names):
-            if other.replace(".", "_") == flat:
-                return f"Topic '{name}' collides with existing topic: {other}"
-        return None
+        if self._flat_names is None:
+            self._flat_names = {_flat(other): other for other in self._image.topics_by_name}
+        other = self._flat_names.get(_flat(name)) or self._new_names.get(_flat(name))
+        return None if other is None else f"Topic '{name}' collides with existing topic: {other}"
 
     def _assignments(self, topic: CreatableTopic) -> list[tuple[int, ...]]:
         if topic.assignments:
@@ -202,6 +204,10 @@ class _Draft:
         )
 
 
+def _flat(name: str) -> str:
+    return name.replace(".", "_")
+
+
 def _name_problem(name: str) -> str | None:
     """Return why `name` is not a valid topic name, with Kafka's message, or None."""
     if topic_name_problem(name) is None:
@@ -230,8 +236,23 @@ def _checked_configs(topic: CreatableTopic) -> dict[str, str]:
     return {name: value for name, value in configs.items() if value is not None}
 
 
+class _Repetitions:
+    """How often a DeleteTopics request names its topics."""
+
+    def __init__(self, wanted: list[DeleteTopicState]) -> None:
+        self._states = Counter((state.name, state.topic_id) for state in wanted)
+        self._names = Counter(state.name for state in wanted)
+        self._ids = Counter(state.topic_id for state in wanted)
+
+    def has(self, state: DeleteTopicState) -> bool:
+        return self._states[state.name, state.topic_id] > 1
+
+    def names_and_identifies(self, topic: TopicImage) -> bool:
+        return self._names[topic.name] + self._ids[topic.topic_id] > 1
+
+
 def _deletable(
-    image: ClusterImage, state: DeleteTopicState, wanted: list[DeleteTopicState], settings: Settings
+    image: ClusterImage, state: DeleteTopicState, repetitions: _Repetitions, settings: Settings
 ) -> TopicImage:
     if not settings["delete.topic.enable"]:
         raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, "Topic deletion is disabled.")
@@ -239,13 +260,13 @@ def _deletable(
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
     if state.name is not None and state.topic_id != ZERO_UUID:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id.")
-    if wanted.count(state) > 1:
+    if repetitions.has(state):
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Duplicate topic {'id' if state.name is None else 'name'}.")
     topic = image.topics_by_id.get(state.topic_id) if state.name is None else image.topics_by_name.get(state.name)
     if topic is None:
         unknown = ErrorCode.UNKNOWN_TOPIC_ID if state.name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         raise KafkaError(unknown, error_text(unknown))
-    if sum(other.name == topic.name or other.topic_id == topic.topic_id for other in wanted) > 1:
+    if repetitions.names_and_identifies(topic):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "The provided topic name maps to an ID that was already supplied.")
     return topic
 
@@ -261,7 +282,10 @@ def create_partitions(
         try:
             if names[wanted.name] > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            records += _add_partitions(image, wanted, random)
+            added = _add_partitions(image, wanted, random)
+            if len(records) + len(added) > PARTITIONS_PER_REQUEST_MAX:
+                raise KafkaError(ErrorCode.POLICY_VIOLATION, TOO_MANY_PARTITIONS)
+            records += added
         except KafkaError as error:
             results.append(CreatePartitionsTopicResult(wanted.name, error.code, error.message or None))
         else:

@@ -13,6 +13,7 @@ from re import sub
 from typing import Any, NamedTuple
 
 from sskafka.model.acl import AclOperation
+from sskafka.wire.bounds import ARRAY_ELEMENTS_MAX, PARTITIONS_MAX, REQUEST_BYTES_MAX, REQUEST_ELEMENTS_MAX
 
 NEVER = 0x8000
 """Above every version: the `flexible_from` of messages that have no flexible version."""
@@ -155,6 +156,16 @@ class Api(NamedTuple):
     def name(self) -> str:
         return _name(self.key)
 
+    @property
+    def elements_max(self) -> int:
+        """Number of elements of all arrays of a request together."""
+        return _ELEMENTS_MAX.get(self.key, REQUEST_ELEMENTS_MAX)
+
+    @property
+    def bytes_max(self) -> int:
+        """Size of a request; `socket.request.max.bytes` applies to all APIs."""
+        return _BYTES_MAX.get(self.key, REQUEST_BYTES_MAX)
+
     def has_version(self, version: int) -> bool:
         return self.min_version <= version <= self.max_version
 
@@ -296,5 +307,73 @@ _APIS = (
     Api(ApiKey.DESCRIBE_READERS, 0, 0, 0, UNLISTED, "readers.describe_readers"),
     Api(ApiKey.BROKER_IDENTITY, 0, 0, 0, UNLISTED | STARTING, "broker_identity.identity", CLUSTER_ACTION),
 )
+
+# Bounds of requests that cost more for each element than others, or are not handled in pieces.
+_FEW = 10_000  # as many records as one operation of Kafka's controller may write
+_WITH_REPLICAS = 50_000  # as many partitions, with the ids of their replicas
+_ELEMENTS_MAX = {
+    **dict.fromkeys(
+        (
+            ApiKey.JOIN_GROUP,
+            ApiKey.LEAVE_GROUP,
+            ApiKey.SYNC_GROUP,
+            ApiKey.DELETE_TOPICS,
+            ApiKey.ADD_PARTITIONS_TO_TXN,
+            ApiKey.CREATE_ACLS,
+            ApiKey.DELETE_ACLS,
+            ApiKey.ALTER_CONFIGS,
+            ApiKey.CREATE_DELEGATION_TOKEN,
+            ApiKey.DESCRIBE_DELEGATION_TOKEN,
+            ApiKey.INCREMENTAL_ALTER_CONFIGS,
+            ApiKey.LIST_PARTITION_REASSIGNMENTS,
+            ApiKey.DESCRIBE_CLIENT_QUOTAS,
+            ApiKey.ALTER_CLIENT_QUOTAS,
+            ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+            ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+            ApiKey.VOTE,
+            ApiKey.BEGIN_QUORUM_EPOCH,
+            ApiKey.END_QUORUM_EPOCH,
+            ApiKey.DESCRIBE_QUORUM,
+            ApiKey.UPDATE_FEATURES,
+            ApiKey.FETCH_SNAPSHOT,
+            ApiKey.BROKER_REGISTRATION,
+            ApiKey.BROKER_HEARTBEAT,
+            ApiKey.CONTROLLER_REGISTRATION,
+            ApiKey.LIST_CONFIG_RESOURCES,
+            ApiKey.SHARE_GROUP_HEARTBEAT,
+            ApiKey.SHARE_GROUP_DESCRIBE,
+            ApiKey.SHARE_FETCH,
+            ApiKey.SHARE_ACKNOWLEDGE,
+            ApiKey.INITIALIZE_SHARE_GROUP_STATE,
+            ApiKey.READ_SHARE_GROUP_STATE,
+            ApiKey.WRITE_SHARE_GROUP_STATE,
+            ApiKey.DELETE_SHARE_GROUP_STATE,
+            ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
+            ApiKey.STREAMS_GROUP_HEARTBEAT,
+            ApiKey.STREAMS_GROUP_DESCRIBE,
+            ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+            ApiKey.ALTER_SHARE_GROUP_OFFSETS,
+            ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+            ApiKey.RECORD_COUNTS,
+            ApiKey.DESCRIBE_READERS,
+        ),
+        _FEW,
+    ),
+    ApiKey.PRODUCE: PARTITIONS_MAX,
+    ApiKey.FETCH: PARTITIONS_MAX,
+    ApiKey.CREATE_TOPICS: _WITH_REPLICAS,
+    ApiKey.CREATE_PARTITIONS: _WITH_REPLICAS,
+    ApiKey.ELECT_LEADERS: _WITH_REPLICAS,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: _WITH_REPLICAS,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: _WITH_REPLICAS,
+    # A node tells about all partitions of a broker in one request.
+    ApiKey.ALTER_PARTITION: ARRAY_ELEMENTS_MAX,
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS: ARRAY_ELEMENTS_MAX,
+}
+_BYTES_MAX = {
+    ApiKey.PRODUCE: 2**31 - 1,
+    ApiKey.PLACE_RECORD: 2**31 - 1,
+    ApiKey.ENVELOPE: REQUEST_BYTES_MAX + 64 * 1024,
+}
 
 API_BY_KEY: dict[int, Api] = {api.key: api for api in _APIS}

@@ -2,6 +2,10 @@
 
 The source is one flat function `encode(message) -> bytes` that collects parts in a list and joins them. Structs are
 inlined, and adjacent fields of fixed size are written with one `struct`.
+
+For long messages there is a second form: `encode` is a generator that yields after every SLICE_PARTS parts, so that the
+caller can do other work in between, and returns the message as a list of bytes. In arrays of structs it takes elements
+that are encoded already, by the encoder of `write_element_encoder`.
 """
 
 import struct
@@ -13,6 +17,8 @@ from sskafka.wire.layout import Field, Layout, layout_of
 from sskafka.wire.schema import STRING, UUID, Primitive
 from sskafka.wire.source import SourceWriter
 from sskafka.wire.varint import encode_uvarint
+
+SLICE_PARTS = 2000
 
 
 def _refuse_value(field: str, value: object) -> None:
@@ -47,10 +53,20 @@ def write_encoder(cls: type[Any], version: int, flexible: bool) -> SourceWriter:
     return _EncoderWriter(version, flexible).write(cls)
 
 
+def write_element_encoder(cls: type[Any], version: int, flexible: bool) -> SourceWriter:
+    """Write the encoder of a struct that is an element of a message of this version."""
+    return _EncoderWriter(version, flexible).write(cls)
+
+
+def write_sliced_encoder(cls: type[Any], version: int, flexible: bool) -> SourceWriter:
+    return _EncoderWriter(version, flexible, in_slices=True).write(cls)
+
+
 class _EncoderWriter:
-    def __init__(self, version: int, flexible: bool) -> None:
+    def __init__(self, version: int, flexible: bool, in_slices: bool = False) -> None:
         self._version = version
         self._flexible = flexible
+        self._in_slices = in_slices
         self._out = SourceWriter(_GLOBALS)
         self._add = "add"
 
@@ -58,8 +74,13 @@ class _EncoderWriter:
         with self._out.block("def encode(message):"):
             self._out.line("parts = []")
             self._out.line("add = parts.append")
+            if self._in_slices:
+                self._out.line("yield")
+                self._out.line("joined = []")
             self._struct(cls, "message")
-            self._out.line("return b''.join(parts)")
+            if self._in_slices:
+                self._out.line("joined.append(b''.join(parts))")
+            self._out.line("return joined" if self._in_slices else "return b''.join(parts)")
         return self._out
 
     def _emit(self, expression: str) -> None:
@@ -154,8 +175,21 @@ class _EncoderWriter:
             with self._out.block(f"for {item} in {value}:"):
                 if isinstance(element, Primitive):
                     self._primitive(field._replace(is_array=False, nullable=None), item)
+                elif self._in_slices:
+                    with self._out.block(f"if type({item}) is bytes:"):
+                        self._emit(item)
+                    with self._out.block("else:"):
+                        self._struct(element, item)
                 else:
                     self._struct(element, item)
+                if self._in_slices:
+                    self._maybe_yield()
+
+    def _maybe_yield(self) -> None:
+        with self._out.block(f"if len(parts) > {SLICE_PARTS}:"):
+            self._out.line("joined.append(b''.join(parts))")
+            self._out.line("parts.clear()")
+            self._out.line("yield")
 
     def _struct_field(self, field: Field, value: str) -> None:
         assert isinstance(field.element, type)

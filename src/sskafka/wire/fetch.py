@@ -19,9 +19,10 @@ from typing import NamedTuple, TypeAlias
 
 from sskafka.model.ids import ZERO_UUID, Uuid
 from sskafka.wire.apis import API_BY_KEY, ApiKey
+from sskafka.wire.bounds import PARTITIONS_MAX
 from sskafka.wire.errors import MalformedMessageError
 from sskafka.wire.fetch_response import FetchedPartition, PartitionTags, Topic, encode_fetch_response
-from sskafka.wire.fields import read_compact_string, read_string, require_count, require_end, require_text
+from sskafka.wire.fields import read_compact_string, read_string, require_count, require_end, require_room, require_text
 from sskafka.wire.varint import decode_uvarint, read_tagged_fields, skip_tagged_fields
 
 __all__ = [
@@ -156,6 +157,7 @@ def _flexible_topics(
     count, position = decode_uvarint(buffer, position)
     topics: list[tuple[Topic, list[PartitionFetch]]] = []
     topic: Topic
+    room = PARTITIONS_MAX
     for _ in range(require_count(count - 1)):
         if version >= TOPIC_ID_FROM:
             topic = buffer[position : position + 16].tobytes()
@@ -164,6 +166,8 @@ def _flexible_topics(
             topic, position = _flexible_topic(buffer, position, version)
         count, position = decode_uvarint(buffer, position)
         partitions: list[PartitionFetch] = []
+        room -= count
+        require_room(room)
         for _ in range(require_count(count - 1)):
             partition = _partition_v12_at(buffer, position)
             partitions.append(partition)
@@ -197,10 +201,13 @@ def _read_replica_tags(buffer: memoryview, position: int, version: int) -> tuple
 
 def _flexible_forgotten(buffer: memoryview, position: int, version: int) -> tuple[list[tuple[Topic, list[int]]], int]:
     count, position = decode_uvarint(buffer, position)
+    room = PARTITIONS_MAX
     forgotten: list[tuple[Topic, list[int]]] = []
     for _ in range(require_count(count - 1)):
         topic, position = _flexible_topic(buffer, position, version)
         count, position = decode_uvarint(buffer, position)
+        room -= count
+        require_room(room)
         partitions, position = _partition_indexes(buffer, position, count - 1)
         forgotten.append((topic, partitions))
         position = skip_tagged_fields(buffer, position)
@@ -253,11 +260,14 @@ def _legacy_topics(
     (count,) = _int32_at(buffer, position)
     position += 4
     topics: list[tuple[Topic, list[PartitionFetch]]] = []
+    room = PARTITIONS_MAX
     for _ in range(require_count(count)):
         name, position = read_string(buffer, position)
         (count,) = _int32_at(buffer, position)
         position += 4
         partitions: list[PartitionFetch] = []
+        room -= 1 + count
+        require_room(room)
         for _ in range(require_count(count)):
             partition, position = _legacy_partition(buffer, position, version)
             partitions.append(partition)
@@ -279,10 +289,13 @@ def _legacy_partition(buffer: memoryview, position: int, version: int) -> tuple[
 def _legacy_forgotten(buffer: memoryview, position: int) -> tuple[list[tuple[Topic, list[int]]], int]:
     (count,) = _int32_at(buffer, position)
     position += 4
+    room = PARTITIONS_MAX
     forgotten: list[tuple[Topic, list[int]]] = []
     for _ in range(require_count(count)):
         name, position = read_string(buffer, position)
         (count,) = _int32_at(buffer, position)
+        room -= 1 + count
+        require_room(room)
         partitions, position = _partition_indexes(buffer, position + 4, count)
         forgotten.append((require_text(name), partitions))
     return forgotten, position

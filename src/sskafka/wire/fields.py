@@ -6,6 +6,7 @@ the end raises MalformedMessageError, IndexError or struct.error; callers turn a
 
 from struct import Struct
 
+from sskafka.wire.bounds import ARRAY_ELEMENTS_MAX, PARTITIONS_MAX
 from sskafka.wire.errors import MalformedMessageError
 from sskafka.wire.varint import decode_uvarint, encode_uvarint
 
@@ -49,10 +50,18 @@ def require_text(text: str | None) -> str:
 
 
 def require_count(count: int) -> int:
-    """Check a count for null. No upper bound is needed, because reading the elements stops at the end of the buffer."""
+    """Check a count for null and for the bound that Kafka has."""
     if count < 0:
         raise MalformedMessageError("an array that is not nullable is null")
+    if count > ARRAY_ELEMENTS_MAX:
+        raise MalformedMessageError(f"an array has {count} elements; at most {ARRAY_ELEMENTS_MAX} are allowed")
     return count
+
+
+def require_room(room: int) -> None:
+    """Check what is left of the number of topics and partitions that a request may have."""
+    if room < 0:
+        raise MalformedMessageError(f"the request has more than {PARTITIONS_MAX} topics and partitions")
 
 
 def require_end(buffer: memoryview, position: int) -> None:

@@ -20,6 +20,7 @@ from typing import NamedTuple, TypeAlias
 
 from sskafka.model.ids import Uuid
 from sskafka.wire.apis import API_BY_KEY, ApiKey
+from sskafka.wire.bounds import PARTITIONS_MAX
 from sskafka.wire.errors import MalformedMessageError
 from sskafka.wire.fields import (
     NO_TAGS,
@@ -28,6 +29,7 @@ from sskafka.wire.fields import (
     read_string,
     require_count,
     require_end,
+    require_room,
     require_text,
     string_field,
 )
@@ -136,6 +138,7 @@ def _decode_flexible(buffer: memoryview, position: int, has_topic_ids: bool) -> 
     acks, timeout_ms = _acks_and_timeout_at(buffer, position)
     count, position = decode_uvarint(buffer, position + 6)
     topics: list[tuple[Topic, list[PartitionRecords]]] = []
+    room = PARTITIONS_MAX
     for _ in range(require_count(count - 1)):
         if has_topic_ids:
             topic_id = buffer[position : position + 16].tobytes()
@@ -145,6 +148,8 @@ def _decode_flexible(buffer: memoryview, position: int, has_topic_ids: bool) -> 
             name, position = read_compact_string(buffer, position)
             partitions, position = _flexible_partitions(buffer, position)
             topics.append((require_text(name), partitions))
+        room -= 1 + len(partitions)
+        require_room(room)
         position = skip_tagged_fields(buffer, position) if buffer[position] else position + 1
     position = skip_tagged_fields(buffer, position) if buffer[position] else position + 1
     require_end(buffer, position)
@@ -155,6 +160,7 @@ def _flexible_partitions(buffer: memoryview, position: int) -> tuple[list[Partit
     end = len(buffer)
     count, position = decode_uvarint(buffer, position)
     partitions: list[PartitionRecords] = []
+    require_room(PARTITIONS_MAX - count)
     for _ in range(require_count(count - 1)):
         (index,) = _int32_at(buffer, position)
         length, position = decode_uvarint(buffer, position + 4)
@@ -175,10 +181,13 @@ def _decode_legacy(buffer: memoryview, position: int) -> ProduceRequestView:
     acks, timeout_ms, count = _acks_timeout_and_count_at(buffer, position)
     position += 10
     topics: list[tuple[Topic, list[PartitionRecords]]] = []
+    room = PARTITIONS_MAX
     for _ in range(require_count(count)):
         name, position = read_string(buffer, position)
         partitions, position = _legacy_partitions(buffer, position)
         topics.append((require_text(name), partitions))
+        room -= 1 + len(partitions)
+        require_room(room)
     require_end(buffer, position)
     return ProduceRequestView(transactional_id, acks, timeout_ms, topics)
 
@@ -188,6 +197,7 @@ def _legacy_partitions(buffer: memoryview, position: int) -> tuple[list[Partitio
     (count,) = _int32_at(buffer, position)
     position += 4
     partitions: list[PartitionRecords] = []
+    require_room(PARTITIONS_MAX - count)
     for _ in range(require_count(count)):
         index, length = _index_and_length_at(buffer, position)
         position += 8

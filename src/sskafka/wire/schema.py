@@ -130,6 +130,8 @@ class MessageSchema:
     key: int | None
     versions: Versions
     flexible_from: int
+    elements_max: int | None = None
+    """Number of elements of all arrays together; None: only the bound of each array applies."""
 
     def is_flexible(self, version: int) -> bool:
         return version >= self.flexible_from
@@ -165,4 +167,5 @@ def data(*, versions: tuple[int, int], flexible_from: int, key: int | None = Non
 
 def _of_api(kind: Kind, key: int) -> MessageSchema:
     api = API_BY_KEY[key]
-    return MessageSchema(kind, key, Versions(api.min_version, api.max_version), api.flexible_from)
+    elements_max = api.elements_max if kind is Kind.REQUEST else None
+    return MessageSchema(kind, key, Versions(api.min_version, api.max_version), api.flexible_from, elements_max)

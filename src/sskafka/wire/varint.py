@@ -4,6 +4,7 @@ Kafka uses them for every length, count and tag of flexible versions. Lengths ar
 """
 
 from sskafka.model.buffers import Buffer
+from sskafka.wire.bounds import TAGGED_FIELDS_MAX
 from sskafka.wire.errors import MalformedMessageError
 
 UVARINT_MAX = 0xFFFF_FFFF
@@ -52,6 +53,11 @@ def _decode_long_uvarint(buffer: Buffer, position: int, value: int) -> tuple[int
 def skip_tagged_fields(buffer: Buffer, position: int) -> int:
     """Return the position after a section of tagged fields, all of which are ignored."""
     count, position = decode_uvarint(buffer, position)
+    return skip_fields(buffer, position, require_tag_count(count))
+
+
+def skip_fields(buffer: Buffer, position: int, count: int) -> int:
+    """Return the position after `count` tagged fields."""
     end = len(buffer)
     for _ in range(count):
         _tag, position = decode_uvarint(buffer, position)
@@ -67,7 +73,7 @@ def read_tagged_fields(buffer: memoryview, position: int) -> tuple[list[tuple[in
     count, position = decode_uvarint(buffer, position)
     end = len(buffer)
     fields: list[tuple[int, memoryview]] = []
-    for _ in range(count):
+    for _ in range(require_tag_count(count)):
         tag, position = decode_uvarint(buffer, position)
         size, position = decode_uvarint(buffer, position)
         if position + size > end:
@@ -75,3 +81,9 @@ def read_tagged_fields(buffer: memoryview, position: int) -> tuple[list[tuple[in
         fields.append((tag, buffer[position : position + size]))
         position += size
     return fields, position
+
+
+def require_tag_count(count: int) -> int:
+    if count > TAGGED_FIELDS_MAX:
+        raise MalformedMessageError(f"{count} tagged fields; at most {TAGGED_FIELDS_MAX} are allowed")
+    return count

@@ -163,7 +163,8 @@ def test_unknown_tagged_fields_are_skipped() -> None:
     ("section", "problem"),
     [
         ("01 07 04 616263", "more than are left"),
-        ("ff ff ff ff 0f", "out of"),
+        ("ff ff ff ff 0f", "4294967295 tagged fields"),
+        ("90 4e 00 00", "out of"),
         ("80 80 80 80 80 01", "longer than five bytes"),
     ],
 )

@@ -6,15 +6,16 @@ A response that is ready before the handler returns is sent like that of any oth
 through the response slot of the parked request.
 """
 
-from collections.abc import Callable, Hashable
+import asyncio
+from collections.abc import Callable, Generator, Hashable
 from typing import Any, TypeVar
 
 from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.frames import response_frame
-from sskafka.servers.kafka.registry import Handler, decode_request
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.response_slot import ResponseSlot
+from sskafka.servers.kafka.sliced_handlers import Handler, sliced_handler
 from sskafka.wire.apis import API_BY_KEY
 from sskafka.wire.schema import Message
 
@@ -80,15 +81,36 @@ def completing_api(
     """Return the handler of an API; `refused` makes a response that has only an error code.
 
     `abandoned` is called when a client disconnects while it waits; `adapt` fits a response to the request's version."""
-    schema = API_BY_KEY[key]
 
-    def handler(request: Request) -> Response | None:
-        message = decode_request(schema.request_class(), request)
+    def answer(message: MessageT, request: Request) -> Response | None:
         completion = RequestCompletion(key, request, lambda error: refused(message, error), adapt)
         handle(message, request, completion)
         return completion.response_or_park(None if abandoned is None else lambda: abandoned(message, completion))
 
-    return handler
+    def call(message: MessageT, request: Request) -> "Generator[asyncio.Future[Any], None, Any]":
+        completion = _PieceCompletion(lambda error: refused(message, error))
+        handle(message, request, completion)
+        if not completion.future.done():
+            yield completion.future
+        return completion.future.result()
+
+    return sliced_handler(API_BY_KEY[key], answer, call)
+
+
+class _PieceCompletion:
+    """The completion of a piece of a request."""
+
+    __slots__ = ("_refusal", "future")
+
+    def __init__(self, refusal: Callable[[ErrorCode], Message]) -> None:
+        self._refusal = refusal
+        self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def answer(self, response: Any) -> None:
+        self.future.set_result(response)
+
+    def refuse(self, error: ErrorCode, message: str = "") -> None:
+        self.answer(self._refusal(error))
 
 
 class Gathering:

@@ -26,7 +26,8 @@ from sskafka.model.acl import ANONYMOUS, AuthorizerNotReadyError
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.authorization import Authorizer
 from sskafka.servers.kafka.fair_turns import SLICE_NS
-from sskafka.servers.kafka.frames import REQUEST_START, SIZE, error_frame
+from sskafka.servers.kafka.frames import KEY, REQUEST_START, SIZE, error_frame
+from sskafka.servers.kafka.long_requests import LongRequest, Steps
 from sskafka.servers.kafka.outgoing import WRITE_CHUNK_BYTES, Outgoing
 from sskafka.servers.kafka.refusals import refusal_frame
 from sskafka.servers.kafka.registry import ServedApi
@@ -222,6 +223,10 @@ class Connection(Outgoing):
 
     def _begin_large(self, beginning: memoryview, size: int) -> None:
         self._tail = b""
+        served = self._listener.apis.get(KEY.unpack_from(beginning)[0])
+        if served is not None and size > served.api.bytes_max:
+            self.refuse(f"{served.name} of {size} bytes; at most {served.api.bytes_max} are allowed")
+            return
         self._large = self._listener.memory.begin(size, beginning, self)
         self._maybe_wait_for_memory(self._large)
 
@@ -250,6 +255,17 @@ class Connection(Outgoing):
         if self._large is not None:
             large, self._large = self._large, None
             self._listener.memory.end(large)
+
+    def take_frame(self, request: Request) -> LongRequest:
+        """Return the request with bytes of its own, to handle it later. This parks the request."""
+        large, self._large = self._large, None
+        if large is None:
+            return LongRequest(request, memoryview(bytes(request.frame)), None)
+        return LongRequest(request, large.content(), lambda: self._listener.memory.end(large))
+
+    def begin_long(self, request: LongRequest, steps: Steps) -> None:
+        """Handle a request in slices, and no other request of this connection meanwhile."""
+        self._listener.long_requests.begin(request, steps)
 
     def _dispatch(self, frame: memoryview, received_ns: int) -> int:
         """Handle one request; return the time when that was done."""

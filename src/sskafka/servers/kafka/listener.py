@@ -17,6 +17,7 @@ from sskafka.servers.kafka.closing_log import ClosingLog
 from sskafka.servers.kafka.connection import Connection
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
 from sskafka.servers.kafka.fair_turns import FairTurns
+from sskafka.servers.kafka.long_requests import LongRequests
 from sskafka.servers.kafka.registry import ServedApi
 from sskafka.servers.kafka.request_memory import RequestMemory
 from sskafka.storage.disk import File
@@ -77,6 +78,7 @@ class Listener:
         self.receive_view = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.encrypted_view = memoryview(bytearray(RECEIVE_BUFFER_BYTES if security is not None else 0))
         self.turns = FairTurns()
+        self.long_requests = LongRequests(self.turns)
         self.tick = 0
         self._limits = limits
         self._quotas = quotas

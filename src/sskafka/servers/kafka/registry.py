@@ -2,7 +2,8 @@
 
 A handler has one of two shapes:
 
-    (message, request) -> response message    decoded and encoded here; a coroutine function completes later
+    (message, request) -> response message    decoded and encoded here; a coroutine function completes later, and a
+                                              generator yields where other work may come in between
     (request) -> response frame | None        decodes and encodes itself; None when it parked the request, to complete
                                               its slot later, or when the client wants no response
 
@@ -10,17 +11,17 @@ Handlers are constructed at the first request for one of their APIs, so that a b
 uses. From then on `ServedApi.handle` is the handler itself.
 """
 
+import asyncio
 import inspect
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
 from typing import Any, TypeAlias, TypeVar
 
 from sskafka.model.counters import RequestCounters
 from sskafka.servers.kafka.frames import response_frame
 from sskafka.servers.kafka.request import Request, Response
+from sskafka.servers.kafka.sliced_handlers import AnswerNow, CallSteps, Handler, sliced_handler, stepping_handler
 from sskafka.wire.apis import API_BY_KEY, Api, Listeners
-from sskafka.wire.codec import decode
 
-Handler: TypeAlias = Callable[[Request], Response | None]
 Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
 RequestT = TypeVar("RequestT")
 MessageHandler: TypeAlias = Callable[[RequestT, Request], Any]
@@ -79,20 +80,30 @@ class Registry:
 
 def message_handler(api: Api, handle: MessageHandler[Any], spawn: Spawn) -> Handler:
     """Return a handler that decodes the request, calls `handle` and encodes the response; `spawn` runs coroutines."""
-    return _completing(api, handle, spawn) if inspect.iscoroutinefunction(handle) else _answering(api, handle)
+    if inspect.isgeneratorfunction(handle):
+        return stepping_handler(api, handle)
+    if inspect.iscoroutinefunction(handle):
+        return sliced_handler(api, _completing(api, handle, spawn), _awaiting(handle, spawn))
+    return sliced_handler(api, _answering(api, handle), _calling(handle))
 
 
-def _answering(api: Api, handle: MessageHandler[Any]) -> Handler:
-    def handler(request: Request) -> Response:
-        message = decode_request(api.request_class(), request)
+def _answering(api: Api, handle: MessageHandler[Any]) -> AnswerNow:
+    def answer(message: Any, request: Request) -> Response:
         return response_frame(api.key, request.version, request.correlation_id, handle(message, request))
 
-    return handler
+    return answer
 
 
-def _completing(api: Api, handle: MessageHandler[Any], spawn: Spawn) -> Handler:
-    def handler(request: Request) -> None:
-        message = decode_request(api.request_class(), request)
+def _calling(handle: MessageHandler[Any]) -> CallSteps:
+    def call(message: Any, request: Request) -> Generator[None, None, Any]:
+        yield from ()
+        return handle(message, request)
+
+    return call
+
+
+def _completing(api: Api, handle: MessageHandler[Any], spawn: Spawn) -> AnswerNow:
+    def answer(message: Any, request: Request) -> None:
         slot = request.park()
 
         async def complete() -> None:
@@ -105,9 +116,21 @@ def _completing(api: Api, handle: MessageHandler[Any], spawn: Spawn) -> Handler:
 
         spawn(complete())
 
-    return handler
+    return answer
 
 
-def decode_request(cls: type[Any], request: Request) -> Any:
-    """Decode a request. Ignore trailing bytes, as Kafka does: librdkafka's Metadata v13 for all topics has some."""
-    return decode(cls, request.version, request.frame, request.position, allow_trailing=True)
+def _awaiting(handle: MessageHandler[Any], spawn: Spawn) -> CallSteps:
+    def call(message: Any, request: Request) -> "Generator[asyncio.Future[Any], None, Any]":
+        done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+        async def complete() -> None:
+            try:
+                done.set_result(await handle(message, request))
+            except Exception as error:
+                done.set_exception(error)
+
+        spawn(complete())
+        yield done
+        return done.result()
+
+    return call

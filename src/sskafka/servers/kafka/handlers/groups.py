@@ -1,6 +1,6 @@
 """JoinGroup, SyncGroup, Heartbeat and LeaveGroup of classic groups; ListGroups, DescribeGroups and DeleteGroups."""
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 
 from sskafka.coordination.group_coordinator import GroupCoordinator
 from sskafka.groups.classic_group import ClassicGroup, State
@@ -72,13 +72,13 @@ class GroupHandlers:
 
     # -- administrators
 
-    def list_groups(self, message: ListGroupsRequest, request: Request) -> ListGroupsResponse:
+    def list_groups(self, message: ListGroupsRequest, request: Request) -> Generator[None, None, ListGroupsResponse]:
         may_all = request.may_see(ResourceType.CLUSTER, CLUSTER_NAME)
-        listed = [
-            ListedGroup(group.group_id, group.protocol_type, group.state_name, group.type_name)
-            for group in self._groups.list_groups(message.states_filter, message.types_filter)
-            if may_all or request.may_see(ResourceType.GROUP, group.group_id)
-        ]
+        listed = []
+        for group in self._groups.list_groups(message.states_filter, message.types_filter):
+            if may_all or request.may_see(ResourceType.GROUP, group.group_id):
+                listed.append(ListedGroup(group.group_id, group.protocol_type, group.state_name, group.type_name))
+            yield
         is_loading = self._groups.is_loading
         code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_loading else ErrorCode.NONE
         return ListGroupsResponse(error_code=code, groups=listed)

@@ -2,7 +2,7 @@
 AlterReplicaLogDirs: move replicas to another log directory.
 """
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -40,24 +40,34 @@ class LogDirsHandler:
 
     # -- description
 
-    def describe(self, message: DescribeLogDirsRequest, request: Request) -> DescribeLogDirsResponse:
-        wanted = None
+    def describe(
+        self, message: DescribeLogDirsRequest, request: Request
+    ) -> Generator[None, None, DescribeLogDirsResponse]:
+        wanted: set[TopicPartition] | None = None
         if message.topics is not None:
-            wanted = {TopicPartition(topic.topic, index) for topic in message.topics for index in topic.partitions}
-        return DescribeLogDirsResponse(
-            results=[self._describe_directory(directory, wanted) for directory in self._logs.directories]
-        )
+            wanted = set()
+            for topic in message.topics:
+                wanted.update(TopicPartition(topic.topic, index) for index in topic.partitions)
+                yield
+        response = DescribeLogDirsResponse()
+        for directory in self._logs.directories:
+            response.results.append((yield from self._describe_directory(directory, wanted)))
+        return response
 
-    def _describe_directory(self, directory: LogDir, wanted: set[TopicPartition] | None) -> DescribeLogDirsResult:
+    def _describe_directory(
+        self, directory: LogDir, wanted: set[TopicPartition] | None
+    ) -> Generator[None, None, DescribeLogDirsResult]:
         if not directory.is_online:
             return DescribeLogDirsResult(
                 ErrorCode.KAFKA_STORAGE_ERROR, directory.path, is_cordoned=directory.is_cordoned
             )
         total, usable = directory.usage
         high_watermarks = self._replicas.high_watermarks()
-        described = [
-            (key, _describe_log(log, high_watermarks)) for key, log in directory.logs.items() if _is_in(key, wanted)
-        ]
+        described = []
+        for key, log in tuple(directory.logs.items()):
+            if _is_in(key, wanted):
+                described.append((key, _describe_log(log, high_watermarks)))
+            yield
         described += [
             (key, self._describe_future(log)) for key, log in directory.futures.items() if _is_in(key, wanted)
         ]

@@ -1,6 +1,6 @@
 """Metadata: the brokers of the cluster, its topics, and the leaders of their partitions."""
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 
 from sskafka.metadata.image import TopicImage
 from sskafka.metadata.partitions.image import PartitionImage
@@ -31,15 +31,22 @@ class MetadataHandler:
         self._view = view
         self._creation = creation
 
-    def metadata(self, message: MetadataRequest, request: Request) -> MetadataResponse:
+    def metadata(self, message: MetadataRequest, request: Request) -> Generator[None, None, MetadataResponse]:
+        """Yield between topics: a client may ask for all of them."""
         if request.version < IDS_FROM and any(_is_by_id(asked) for asked in message.topics or ()):
             return _ids_refused(message.topics or [])
+        topics: list[MetadataResponseTopic] = []
         if message.topics is None or (not message.topics and request.version == ALL_TOPICS_IF_EMPTY):
-            topics = self._all_topics(message, request)
+            for topic in tuple(self._view.image.topics_by_name.values()):
+                if request.may_see(ResourceType.TOPIC, topic.name):
+                    topics.append(self._describe(topic, message, request))
+                yield
         else:
-            asked = _by_id_or_by_name(message.topics)
-            refused = self._create_missing(asked, message, request)
-            topics = [self._asked_topic(topic, message, request, refused) for topic in _once_each(asked)]
+            asked_topics = _by_id_or_by_name(message.topics)
+            refused = self._create_missing(asked_topics, message, request)
+            for asked in _once_each(asked_topics):
+                topics.append(self._asked_topic(asked, message, request, refused))
+                yield
         view = self._view
         return MetadataResponse(
             brokers=[
@@ -54,13 +61,6 @@ class MetadataHandler:
 
     def _cluster_rights(self, message: MetadataRequest, request: Request) -> int:
         return request.rights_on_cluster() if message.include_cluster_authorized_operations else NOT_ASKED
-
-    def _all_topics(self, message: MetadataRequest, request: Request) -> list[MetadataResponseTopic]:
-        return [
-            self._describe(topic, message, request)
-            for topic in self._view.image.topics_by_name.values()
-            if request.may_see(ResourceType.TOPIC, topic.name)
-        ]
 
     def _create_missing(
         self, topics: list[MetadataRequestTopic], message: MetadataRequest, request: Request

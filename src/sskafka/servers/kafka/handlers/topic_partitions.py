@@ -3,6 +3,8 @@
 limit 3    a-0 a-1 a-2 | a-3 b-0 b-1 | b-2        next cursors: (a, 3), (b, 2), none
 """
 
+from collections.abc import Generator
+
 from sskafka.metadata.image import TopicImage
 from sskafka.model.acl import AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode
@@ -24,7 +26,9 @@ class TopicPartitionsHandler:
         self._view = view
         self._page_partitions_max = page_partitions_max
 
-    def describe(self, message: DescribeTopicPartitionsRequest, request: Request) -> DescribeTopicPartitionsResponse:
+    def describe(
+        self, message: DescribeTopicPartitionsRequest, request: Request
+    ) -> Generator[None, None, DescribeTopicPartitionsResponse]:
         if message.cursor is not None and not _is_valid(message.cursor, message):
             refused = [DescribeTopicPartitionsResponseTopic(ErrorCode.INVALID_REQUEST, t.name) for t in message.topics]
             return DescribeTopicPartitionsResponse(topics=refused)
@@ -35,6 +39,7 @@ class TopicPartitionsHandler:
                 response.next_cursor = Cursor(name, 0)
                 break
             start = message.cursor.partition_index if message.cursor and message.cursor.topic_name == name else 0
+            yield
             described, next_index = self._topic(request, name, start, room)
             response.topics.append(described)
             room -= len(described.partitions)

@@ -1,6 +1,6 @@
 """DescribeTransactions and ListTransactions: the transactional ids that this broker coordinates."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 
 from sskafka.coordination.transaction_coordinator import TransactionCoordinator
 from sskafka.model.acl import AclOperation, ResourceType
@@ -52,32 +52,43 @@ class TransactionDescriptionHandlers:
             _by_topic(visible),
         )
 
-    def list(self, message: ListTransactionsRequest, request: Request) -> ListTransactionsResponse:
+    def list(
+        self, message: ListTransactionsRequest, request: Request
+    ) -> Generator[None, None, ListTransactionsResponse]:
         if self._coordinator.is_loading:
             return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         try:
             matches = _matching(message.transactional_id_pattern)
         except ValueError:
             return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
-        now_ms = self._clock.now_ms()
-        found = [
-            ListedTransaction(known.transactional_id, known.producer_id, known.state.label)
-            for known in self._coordinator
-            if _is_asked_for(known, message, now_ms)
-            and matches(known.transactional_id)
-            and request.may_see(ResourceType.TRANSACTIONAL_ID, known.transactional_id)
-        ]
+        asked = _Filter(message, self._clock.now_ms())
+        found = []
+        for known in tuple(self._coordinator):
+            if (
+                asked.includes(known)
+                and matches(known.transactional_id)
+                and request.may_see(ResourceType.TRANSACTIONAL_ID, known.transactional_id)
+            ):
+                found.append(ListedTransaction(known.transactional_id, known.producer_id, known.state.label))
+            yield
         unknown = [label for label in message.state_filters if label not in STATE_BY_LABEL]
         return ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=found)
 
 
-def _is_asked_for(known: TransactionMetadata, asked: ListTransactionsRequest, now_ms: int) -> bool:
-    if asked.state_filters and known.state.label not in asked.state_filters:
-        return False
-    if asked.producer_id_filters and known.producer_id not in asked.producer_id_filters:
-        return False
-    # As in Kafka, a transactional id without a transaction counts as one that has been open forever.
-    return asked.duration_filter < 0 or now_ms - known.start_ms > asked.duration_filter
+class _Filter:
+    def __init__(self, asked: ListTransactionsRequest, now_ms: int) -> None:
+        self._states = set(asked.state_filters)
+        self._producer_ids = set(asked.producer_id_filters)
+        self._duration_ms = asked.duration_filter
+        self._now_ms = now_ms
+
+    def includes(self, known: TransactionMetadata) -> bool:
+        if self._states and known.state.label not in self._states:
+            return False
+        if self._producer_ids and known.producer_id not in self._producer_ids:
+            return False
+        # As in Kafka, a transactional id without a transaction counts as one that has been open forever.
+        return self._duration_ms < 0 or self._now_ms - known.start_ms > self._duration_ms
 
 
 def _matching(pattern: str | None) -> Matches:

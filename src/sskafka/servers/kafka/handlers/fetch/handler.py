@@ -17,9 +17,9 @@ from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.handlers.fetch.readers import ConsumerReader, FollowerReader, Reader, failed
 from sskafka.servers.kafka.handlers.fetch.session import Target, Topic, targets_of
 from sskafka.servers.kafka.handlers.fetch.sessions import NO_SESSION, FetchContext, FetchSessions
-from sskafka.servers.kafka.registry import Handler
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.response_slot import ResponseSlot
+from sskafka.servers.kafka.sliced_handlers import Handler
 from sskafka.wire.fetch import FetchedPartition, FetchRequestView, decode_fetch_request, encode_fetch_response
 from sskafka.wire.leaders import NodeEndpoint
 

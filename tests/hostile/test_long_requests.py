@@ -1,0 +1,151 @@
+"""The largest requests that pass the bounds of the decoders: no turn of the data loop is long, little memory is taken.
+
+Requests that list a hundred thousand groups, topics or partitions once took gigabytes and minutes, and all clients
+waited for them.
+"""
+
+import socket
+import struct
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+
+import pytest
+import wire_connection
+from largest_requests import LargestRequest, largest_requests
+from scene import MEGABYTE, POLITE_TOPIC, Scene
+from wire_connection import Connection
+
+from sskafka.wire.apis import ApiKey, Listeners
+from sskafka.wire.codec import encode
+from sskafka.wire.header import encode_request_header
+from sskafka.wire.messages.describe_groups import DescribeGroupsRequest
+from sskafka.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+
+SERVED = Listeners.BROKER | Listeners.UNLISTED
+ENDS_PROCESSES = {ApiKey.UNREGISTER_BROKER}
+CPU_MS_MAX = 60
+RSS_GROWTH_MAX = 200 * MEGABYTE
+ANSWER_S_MAX = 60
+LOOKED_AT = {
+    ApiKey.METADATA,
+    ApiKey.DESCRIBE_GROUPS,
+    ApiKey.OFFSET_FETCH,
+    ApiKey.OFFSET_COMMIT,
+    ApiKey.LIST_OFFSETS,
+    ApiKey.DESCRIBE_CONFIGS,
+    ApiKey.DELETE_GROUPS,
+    ApiKey.FIND_COORDINATOR,
+    ApiKey.ALTER_CONFIGS,
+}
+"""Requests of the short test: one of each way in which requests are handled, and those that were worst."""
+
+
+def served_requests(names: tuple[str, ...]) -> list[LargestRequest]:
+    every = largest_requests("first and last", names)
+    return [each for each in every if each.api.listeners & SERVED and each.api.key not in ENDS_PROCESSES]
+
+
+def ask(bootstrap: str, request: LargestRequest) -> None:
+    """Send the request and wait for its response, or for the end of the connection."""
+    with Connection(bootstrap) as connection, suppress(ConnectionError):
+        connection.send_body(request.api.key, request.version, request.body())
+        connection.receive_frame()
+
+
+def ask_nothing(scene: Scene) -> None:
+    with scene.connect() as connection:
+        connection.call(DescribeGroupsRequest(groups=["warm-up"]), 5)
+    scene.begin()
+
+
+def warm_up(scene: Scene, requests: list[LargestRequest]) -> None:
+    """Send an empty request of each API: at the first one the broker imports the handler and compiles the codec."""
+    for api in {request.api for request in requests}:
+        for version in (api.min_version, api.max_version):
+            with scene.connect() as connection, suppress(ConnectionError):
+                connection.send(api.request_class()(), version)
+                if api.key != ApiKey.PRODUCE:  # with acks=0 there is no response
+                    connection.receive_frame()
+    scene.begin()
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire_connection, "TIMEOUT_S", ANSWER_S_MAX)
+
+
+def test_largest_requests_are_handled_in_slices(start_scene: Callable[..., Scene]) -> None:
+    scene = start_scene()
+    requests = [each for each in served_requests(()) if each.api.key in LOOKED_AT and len(each.path) == 1]
+    warm_up(scene, requests)
+    for request in requests:
+        if request.version == request.api.max_version:
+            ask(scene.bootstrap, request)
+    measured = scene.check(RSS_GROWTH_MAX)
+    assert measured.longest_turn_cpu_ms <= CPU_MS_MAX, measured
+
+
+def test_long_requests_of_many_clients_do_not_add_up(start_scene: Callable[..., Scene]) -> None:
+    """One long request at a time is decoded; the others wait as bytes."""
+    scene = start_scene()
+    body = encode(DescribeGroupsRequest(groups=[f"group-{i}" for i in range(60_000)]), 5)
+    frame = encode_request_header(ApiKey.DESCRIBE_GROUPS, 5, 1, "many") + body
+    with ExitStack() as cleanup:
+        ask_nothing(scene)
+        clients = [cleanup.enter_context(scene.connect()) for _ in range(8)]
+        threads = [threading.Thread(target=client.send_frame, args=(frame,)) for client in clients]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for client in clients:
+            assert client.receive_frame() is not None
+    measured = scene.check(RSS_GROWTH_MAX)
+    assert measured.longest_turn_cpu_ms <= CPU_MS_MAX, measured
+
+
+def test_a_short_request_overtakes_long_ones(start_scene: Callable[..., Scene]) -> None:
+    scene = start_scene()
+    with scene.connect() as long, scene.connect() as short:
+        long.send(DescribeGroupsRequest(groups=[f"group-{i}" for i in range(90_000)]), 5)
+        wanted = MetadataRequest(topics=[MetadataRequestTopic(name=f"topic-{i}" * 10) for i in range(300)])
+        wanted.allow_auto_topic_creation = False
+        assert len(short.call(wanted, 12).topics) == 300
+        long.socket.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            long.socket.recv(1)
+
+
+def test_requests_after_a_long_one_do_not_overtake_it(start_scene: Callable[..., Scene]) -> None:
+    scene = start_scene()
+    with scene.connect() as connection:
+        first = connection.send(DescribeGroupsRequest(groups=[f"group-{i}" for i in range(20_000)]), 5)
+        second = connection.send(MetadataRequest(topics=[MetadataRequestTopic(name=POLITE_TOPIC)]), 12)
+        assert [connection.receive()[0], connection.receive()[0]] == [first, second]
+
+
+def test_requests_without_records_have_a_maximum_size(start_scene: Callable[..., Scene]) -> None:
+    scene = start_scene()
+    host, port = scene.bootstrap.rsplit(":", 1)
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        with suppress(ConnectionError):
+            size = 50 * MEGABYTE
+            connection.sendall(struct.pack(">i", size) + encode_request_header(ApiKey.METADATA, 12, 1, "big"))
+            connection.sendall(bytes(size))
+        with suppress(ConnectionError):
+            assert connection.recv(1) == b""
+    assert "at most 16777216 are allowed" in scene.broker.log
+    scene.check(20 * MEGABYTE)
+
+
+@pytest.mark.long_attack
+@pytest.mark.parametrize("names", [(), (POLITE_TOPIC,)], ids=["different names", "one name"])
+def test_largest_requests_of_every_api(names: tuple[str, ...], start_scene: Callable[..., Scene]) -> None:
+    scene = start_scene()
+    warm_up(scene, served_requests(names))
+    for request in served_requests(names):
+        ask(scene.bootstrap, request)
+        measured = scene.measure()
+        assert measured.longest_turn_cpu_ms <= CPU_MS_MAX, f"{request}: {measured}"
+        assert measured.rss_growth_bytes <= RSS_GROWTH_MAX, f"{request}: {measured}"

@@ -1,0 +1,122 @@
+"""Requests that are handled piece by piece get the response that they would get at once."""
+
+import asyncio
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from sskafka.servers.kafka import request_pieces
+from sskafka.servers.kafka.request_pieces import Pieces, handle_in_pieces, pieces_of
+from sskafka.wire.apis import API_BY_KEY, ApiKey
+from sskafka.wire.codec import decode, encode, encode_in_slices
+from sskafka.wire.errors import MalformedMessageError
+from sskafka.wire.layout import layout_of
+from sskafka.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+
+VERSION = 9
+Steps = Generator["asyncio.Future[Any] | None", None, Any]
+
+
+def answer(message: OffsetFetchRequest) -> OffsetFetchResponse:
+    return OffsetFetchResponse(
+        groups=[
+            OffsetFetchResponseGroup(
+                group.group_id,
+                [
+                    OffsetFetchResponseTopics(
+                        topic.name,
+                        partitions=[
+                            OffsetFetchResponsePartitions(index, index * 2) for index in topic.partition_indexes
+                        ],
+                    )
+                    for topic in group.topics or ()
+                ],
+            )
+            for group in message.groups
+        ]
+    )
+
+
+def in_pieces(message: OffsetFetchRequest, calls: list[OffsetFetchRequest]) -> OffsetFetchResponse:
+    def call(piece: OffsetFetchRequest) -> Steps:
+        calls.append(piece)
+        yield from ()
+        return answer(piece)
+
+    pieces = pieces_of(ApiKey.OFFSET_FETCH, VERSION)
+    assert pieces is not None
+    assert pieces.is_long(message)
+    response = finish(handle_in_pieces(message, VERSION, pieces, call))
+    encoded = b"".join(finish(encode_in_slices(response, VERSION)))
+    return decode(OffsetFetchResponse, VERSION, encoded)
+
+
+def finish(steps: Generator[Any, None, Any]) -> Any:
+    try:
+        while True:
+            next(steps)
+    except StopIteration as stop:
+        return stop.value
+
+
+def group(number: int, topics: int, partitions: int) -> OffsetFetchRequestGroup:
+    return OffsetFetchRequestGroup(
+        f"g{number}",
+        topics=[OffsetFetchRequestTopics(f"t{i}", partition_indexes=list(range(partitions))) for i in range(topics)],
+    )
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        [group(i, 1, 1) for i in range(1000)],
+        [group(0, 1000, 2)],
+        [group(0, 1, 5000)],
+        [group(0, 3, 700), group(1, 0, 0), group(2, 50, 40), group(3, 1, 9000), group(4, 1, 1)],
+    ],
+    ids=["many groups", "many topics", "many partitions", "all kinds"],
+)
+def test_the_response_is_that_of_the_whole_request(groups: list[OffsetFetchRequestGroup]) -> None:
+    message = OffsetFetchRequest(groups=groups)
+    calls: list[OffsetFetchRequest] = []
+    assert encode(in_pieces(message, calls), VERSION) == encode(answer(message), VERSION)
+    assert len(calls) > 3
+    assert message.groups == groups, "the request is as it was"
+
+
+def test_short_requests_are_not_split() -> None:
+    pieces = pieces_of(ApiKey.OFFSET_FETCH, VERSION)
+    assert pieces is not None
+    assert not pieces.is_long(OffsetFetchRequest(groups=[group(0, 2, 2)]))
+    assert not pieces.is_long(OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics=None)]))
+
+
+def test_responses_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_pieces, "RESPONSE_BYTES_MAX", 10_000)
+    with pytest.raises(MalformedMessageError, match="more than 10000 bytes"):
+        in_pieces(OffsetFetchRequest(groups=[group(i, 1, 5) for i in range(1000)]), [])
+
+
+@pytest.mark.parametrize("api", API_BY_KEY.values(), ids=lambda api: api.name)
+def test_paths_name_lists_of_the_messages(api: Any) -> None:
+    for version in range(api.min_version, api.max_version + 1):
+        pieces = pieces_of(api.key, version)
+        if pieces is not None:
+            check_path(api.request_class(), pieces.asked)
+            check_path(api.response_class(), pieces.answered)
+
+
+def check_path(cls: Any, path: Pieces | tuple[str, ...]) -> None:
+    for name in path:
+        (field,) = (field for fields in layout_of(cls, 0) for field in fields if field.name == name)
+        assert field.is_array
+        cls = field.element
