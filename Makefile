@@ -54,3 +54,4 @@ include tests/chaos/chaos.mk
 include tests/spark/spark.mk
 include tests/faults/faults.mk
 include tests/pages/pages.mk
+include tests/fuzz/fuzz.mk

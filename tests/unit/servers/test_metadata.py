@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from steps import finished
 
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.errors import ErrorCode
@@ -22,7 +23,7 @@ def test_an_unknown_topic_id_is_answered_without_a_name(version: int, name: str 
     connection: Any = SimpleNamespace(authorizer=AllowAll(), principal="User:me", listener_name="PLAINTEXT")
     asked = MetadataRequest(topics=[MetadataRequestTopic(topic_id=bytes(range(16)), name=None)])
     request = Request(connection, version, 1, None, memoryview(b""), 0, 0, 3)
-    answer = handler.metadata(asked, request)
+    answer = finished(handler.metadata(asked, request))
     (topic,) = decode(MetadataResponse, version, encode(answer, version)).topics
     assert (topic.error_code, topic.name) == (ErrorCode.UNKNOWN_TOPIC_ID, name)
 
@@ -32,7 +33,8 @@ def test_names_beside_ids_are_left_out() -> None:
     handler = MetadataHandler(view, SimpleNamespace(automatic=False))  # type: ignore[arg-type]
     connection: Any = SimpleNamespace(authorizer=AllowAll(), principal="User:me", listener_name="PLAINTEXT")
     asked = [MetadataRequestTopic(name="bad/name"), MetadataRequestTopic(topic_id=bytes(range(16)), name=None)]
-    answer = handler.metadata(MetadataRequest(topics=asked), Request(connection, 12, 1, None, memoryview(b""), 0, 0, 3))
+    request = Request(connection, 12, 1, None, memoryview(b""), 0, 0, 3)
+    answer = finished(handler.metadata(MetadataRequest(topics=asked), request))
     assert [(topic.error_code, topic.topic_id) for topic in answer.topics] == [
         (ErrorCode.UNKNOWN_TOPIC_ID, bytes(range(16)))
     ]
@@ -45,5 +47,5 @@ def test_rights_on_a_bad_name_are_told_when_asked_for() -> None:
     request = Request(connection, 11, 1, None, memoryview(b""), 0, 0, 3)
     for is_asked, rights in ((True, 3576), (False, -(2**31))):
         asked = MetadataRequest([MetadataRequestTopic(name="bad/name")], include_topic_authorized_operations=is_asked)
-        (topic,) = handler.metadata(asked, request).topics
+        (topic,) = finished(handler.metadata(asked, request)).topics
         assert (topic.error_code, topic.topic_authorized_operations) == (ErrorCode.INVALID_TOPIC_EXCEPTION, rights)

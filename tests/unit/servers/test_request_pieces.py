@@ -5,6 +5,7 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
+from steps import finished
 
 from sskafka.servers.kafka import request_pieces
 from sskafka.servers.kafka.request_pieces import Pieces, handle_in_pieces, pieces_of
@@ -55,17 +56,9 @@ def in_pieces(message: OffsetFetchRequest, calls: list[OffsetFetchRequest]) -> O
     pieces = pieces_of(ApiKey.OFFSET_FETCH, VERSION)
     assert pieces is not None
     assert pieces.is_long(message)
-    response = finish(handle_in_pieces(message, VERSION, pieces, call))
-    encoded = b"".join(finish(encode_in_slices(response, VERSION)))
+    response = finished(handle_in_pieces(message, VERSION, pieces, call))
+    encoded = b"".join(finished(encode_in_slices(response, VERSION)))
     return decode(OffsetFetchResponse, VERSION, encoded)
-
-
-def finish(steps: Generator[Any, None, Any]) -> Any:
-    try:
-        while True:
-            next(steps)
-    except StopIteration as stop:
-        return stop.value
 
 
 def group(number: int, topics: int, partitions: int) -> OffsetFetchRequestGroup:

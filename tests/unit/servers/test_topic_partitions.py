@@ -3,6 +3,8 @@
 from types import SimpleNamespace
 from typing import Any
 
+from steps import finished
+
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import PartitionRecord, TopicRecord
@@ -39,7 +41,7 @@ def handler(*names: str) -> TopicPartitionsHandler:
 def describe(handler: TopicPartitionsHandler, **fields: Any) -> DescribeTopicPartitionsResponse:
     connection: Any = SimpleNamespace(authorizer=AllButSecrets(), principal="User:me", listener_name="PLAINTEXT")
     request = Request(connection, 0, 1, None, memoryview(b""), 0, 0, 75)
-    return handler.describe(DescribeTopicPartitionsRequest(**fields), request)
+    return finished(handler.describe(DescribeTopicPartitionsRequest(**fields), request))
 
 
 def test_pages_go_on_at_the_cursor() -> None:

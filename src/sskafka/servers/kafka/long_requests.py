@@ -49,6 +49,7 @@ class LongRequest(Request):
             frame,
             request.position,
             request.received_ns,
+            request.api_key,
         )
         self.slot: ResponseSlot = request.park()
         self._release_memory = release_memory

@@ -10,8 +10,8 @@ from typing import Any
 
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.frames import error_frame, response_frame
-from sskafka.servers.kafka.registry import decode_request
 from sskafka.servers.kafka.request import Request
+from sskafka.servers.kafka.sliced_handlers import decode_request
 from sskafka.wire.apis import Api, ApiKey
 from sskafka.wire.layout import layout_of
 from sskafka.wire.schema import Message

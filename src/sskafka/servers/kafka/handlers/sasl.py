@@ -5,9 +5,9 @@ On other listeners they are refused as Apache Kafka refuses them after authentic
 
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.frames import response_frame
-from sskafka.servers.kafka.registry import decode_request
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.security.sasl_connection import SaslConnection
+from sskafka.servers.kafka.sliced_handlers import decode_request
 from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from sskafka.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
