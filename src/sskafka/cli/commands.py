@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from sskafka.cli.command_config import with_command_config
 from sskafka.cli.usage import UsageError
 from sskafka.model.version import __version__
 
@@ -60,7 +61,7 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
-        command = get_command(import_module(COMMANDS[cmd_name].module).app)
+        command = with_command_config(get_command(import_module(COMMANDS[cmd_name].module).app))
         command.name = cmd_name
         return command
 

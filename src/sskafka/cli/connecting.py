@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from sskafka.cli.command_config import pairs_of_file
 from sskafka.cli.usage import UsageError, key_values
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import CONFIG_CLASSES, ConnectionConfig, configured, unknown_properties
@@ -28,7 +29,13 @@ BootstrapOption = Annotated[
     ),
 ]
 PropertiesOption = Annotated[
-    list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Client property, under Kafka's name. Repeatable.")
+    list[str] | None,
+    typer.Option(
+        "-X",
+        metavar="KEY=VALUE",
+        callback=pairs_of_file,
+        help="Client property, under Kafka's or librdkafka's name. Repeatable.",
+    ),
 ]
 
 
