@@ -17,6 +17,7 @@ from sskafka.storage.checkpoints import (
     OffsetCheckpoint,
 )
 from sskafka.storage.clean_shutdown import NO_BROKER_EPOCH, mark_clean, take_clean_mark
+from sskafka.storage.closing import close_logs
 from sskafka.storage.disk import Disk, DiskUsage, Lock
 from sskafka.storage.errors import LogDirectoryError
 from sskafka.storage.flusher import Flusher, FlushPlan
@@ -199,8 +200,7 @@ class LogDir:
         """Close and sync all logs, then write the clean-shutdown file, then release the lock."""
         try:
             self.health.check_online()
-            for log in self.logs.values():
-                log.close()
+            close_logs(list(self.logs.values()), self.path)
             self.checkpoint_recovery_points()
             self.checkpoint_log_start_offsets()
             self.checkpoint_cleaned_offsets()

@@ -36,7 +36,7 @@ from sskafka.storage.errors import (
     UnexpectedAppendOffsetError,
 )
 from sskafka.storage.file_slice import FileSlice
-from sskafka.storage.flusher import Flusher, FlushPlan, Syncable
+from sskafka.storage.flusher import Flusher, FlushPlan, Syncable, sync_files
 from sskafka.storage.leader_epochs import LeaderEpochs
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirHealth
@@ -595,16 +595,35 @@ class Log:
         """Close cleanly: sync the log and its indexes and take a producer snapshot."""
         if self._is_closed:
             return
+        self.finish_closing(self.sync_for_closing())
+
+    def sync_for_closing(self) -> FlushPlan | None:
+        """Sync everything that `close` syncs. May run in any thread while nobody else uses the log."""
         self.log_directory.check_online()
-        if not self._is_as_closed():
-            try:
-                self.segments.active.seal(sync=True)
-                self._snapshots.take(self.producers, self.log_end_offset)
-                self.epochs.save()
-            except OSError as error:
-                raise self.log_directory.fail(error) from error
-            self.flush()
+        if self._is_closed or self._is_as_closed():
+            return None
+        try:
+            self.segments.active.seal(sync=True)
+            self._snapshots.take(self.producers, self.log_end_offset)
+            self.epochs.save()
+        except OSError as error:
+            raise self.log_directory.fail(error) from error
+        try:
+            plan = self.plan_flush()
+            sync_files(plan.files)
+        except OSError as error:
+            raise self.log_directory.sync_failed(error) from error
+        return plan
+
+    def finish_closing(self, plan: FlushPlan | None) -> None:
+        """Tell those who wait for the sync, and release the files."""
+        if plan is not None:
+            self.complete_flush(plan)
         self.abandon()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._is_closed
 
     def _is_as_closed(self) -> bool:
         """Return whether nothing has changed since the log was opened after a clean shutdown."""
