@@ -17,6 +17,7 @@ from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
 from sskafka.model.settings import Settings
 from sskafka.raft.voters import NO_NODE
 from sskafka.runtime.clock import Clock
+from sskafka.servers.kafka.client_quotas import UNLIMITED_MUTATIONS, MutationQuota
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.controller import Controller
 from sskafka.servers.kafka.forwarded_requests import ForwardedHandlers
@@ -58,6 +59,7 @@ def serve_broker_apis(
     cluster_id: str,
     listeners: ListenerPorts,
     others: HandlerFactories,
+    mutations: MutationQuota = UNLIMITED_MUTATIONS,
 ) -> None:
     """Serve the APIs of broker listeners; `others` has the families that are constructed elsewhere."""
     controller, replicas, coordinators = control.client, services.replicas, services.coordinators
@@ -76,10 +78,10 @@ def serve_broker_apis(
         return await transactions().initialize(message, request)
 
     factories: HandlerFactories = {
-        **_common_handlers(registry, view, control.client, settings, Listeners.BROKER),
+        **_common_handlers(registry, view, control.client, settings, Listeners.BROKER, mutations),
         "produce": lambda: _produce_handler(services, settings, clock, view),
         "fetch": lambda: _fetch_handler(registry, services, control, settings, clock, view),
-        "controller_apis": lambda: ControllerHandlers(controller, forwarded_handlers(settings)),
+        "controller_apis": lambda: ControllerHandlers(controller, forwarded_handlers(settings, mutations), mutations),
         "quorum": lambda: QuorumHandlers(controller),
         "describe_quorum": lambda: ReplicaPositionsHandler(replicas, AdministrationHandlers(controller).forward),
         "configs": lambda: ConfigHandlers(settings["node.id"], controller, settings, listeners),
@@ -134,13 +136,19 @@ def _coordinator_handlers(
     }
 
 
-def serve_controller_apis(registry: Registry, control: NodeControl, settings: Settings, cluster_id: str) -> None:
+def serve_controller_apis(
+    registry: Registry,
+    control: NodeControl,
+    settings: Settings,
+    cluster_id: str,
+    mutations: MutationQuota = UNLIMITED_MUTATIONS,
+) -> None:
     direct = control.direct
     view = ClusterView(cluster_id, lambda: direct.image, lambda: control.leader_id)
     factories: HandlerFactories = {
-        **_common_handlers(registry, view, direct, settings, Listeners.CONTROLLER),
+        **_common_handlers(registry, view, direct, settings, Listeners.CONTROLLER, mutations),
         "fetch": lambda: QuorumHandlers(direct),
-        "controller_apis": lambda: ControllerHandlers(direct, forwarded_handlers(settings)),
+        "controller_apis": lambda: ControllerHandlers(direct, forwarded_handlers(settings, mutations), mutations),
         "quorum": lambda: QuorumHandlers(direct),
         "describe_quorum": lambda: AdministrationHandlers(direct),
         "configs": lambda: ConfigHandlers(settings["node.id"], direct, settings, for_all_nodes=True),
@@ -150,12 +158,17 @@ def serve_controller_apis(registry: Registry, control: NodeControl, settings: Se
 
 
 def _common_handlers(
-    registry: Registry, view: ClusterView, controller: Controller, settings: Settings, listeners: Listeners
+    registry: Registry,
+    view: ClusterView,
+    controller: Controller,
+    settings: Settings,
+    listeners: Listeners,
+    mutations: MutationQuota,
 ) -> HandlerFactories:
     """Return the families that broker listeners and controller listeners have in common."""
     first, *_ = (*settings.controller_listeners, *settings.listeners)
     return {
-        **_administration(controller),
+        **_administration(controller, settings, mutations),
         "api_versions": lambda: ApiVersionsHandler(registry, view, listeners),
         "absent_features": lambda: on_demand.absent_features,
         "sasl": lambda: on_demand.sasl,
@@ -163,21 +176,21 @@ def _common_handlers(
     }
 
 
-def _administration(controller: Controller) -> HandlerFactories:
+def _administration(controller: Controller, settings: Settings, mutations: MutationQuota) -> HandlerFactories:
     """Return the families of APIs with which clients change the metadata."""
     return {
         "acls": lambda: on_demand.AclHandlers(controller),
         "administration": lambda: AdministrationHandlers(controller),
-        "topics": lambda: TopicHandlers(controller),
+        "topics": lambda: TopicHandlers(controller, mutations, settings["num.partitions"]),
         "client_quotas": lambda: on_demand.ClientQuotaHandlers(controller),
         "scram_credentials": lambda: on_demand.ScramCredentialHandlers(controller),
     }
 
 
-def forwarded_handlers(settings: Settings) -> ForwardedHandlers:
+def forwarded_handlers(settings: Settings, mutations: MutationQuota) -> ForwardedHandlers:
     """Return what constructs the handlers of APIs that other brokers forward to this node."""
     return lambda controller: {
-        **_administration(controller),
+        **_administration(controller, settings, mutations),
         "describe_quorum": lambda: AdministrationHandlers(controller),
         "configs": lambda: ConfigHandlers(settings["node.id"], controller, settings, for_all_nodes=True),
     }

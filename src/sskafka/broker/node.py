@@ -32,6 +32,12 @@ from sskafka.metadata.brokers.lifecycle import supported_features
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.image import ClusterImage
+from sskafka.metadata.quota_limits import (
+    CONNECTION_CREATION_RATE,
+    CONSUMER_BYTE_RATE,
+    PRODUCER_BYTE_RATE,
+    REQUEST_PERCENTAGE,
+)
 from sskafka.metadata.records import RESOURCE_BROKER
 from sskafka.model.counters import ConnectionCounters, Sample
 from sskafka.model.listeners import PLAINTEXT, SECURITY_PROTOCOLS, Endpoint
@@ -48,12 +54,14 @@ from sskafka.runtime.event_loop import new_event_loop
 from sskafka.runtime.loop_watchdog import LoopWatchdog
 from sskafka.runtime.tasks import BackgroundTasks, RequestTasks
 from sskafka.servers.kafka.authorization import AllowAll, Authorizer
+from sskafka.servers.kafka.client_quotas import ClientQuotaManager, MutationQuota
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
 from sskafka.servers.kafka.handlers.broker_identity import BrokerIdentityHandler
 from sskafka.servers.kafka.listener import ConnectionLimits, Listener
 from sskafka.servers.kafka.readiness import ServedApis
 from sskafka.servers.kafka.registry import Registry, ServedApi
 from sskafka.servers.kafka.request_memory import RequestMemory
+from sskafka.servers.kafka.throttling import Throttling
 from sskafka.servers.samples import control_samples, process_samples
 from sskafka.storage.disk import OsDisk
 from sskafka.storage.log_manager import LogManager
@@ -97,6 +105,8 @@ class Broker:
         self._quotas = ConnectionQuotas(settings)
         self._controller_quotas = ConnectionQuotas(settings)
         self._registry = Registry(self._requests.spawn)
+        self._client_quotas = ClientQuotaManager(settings)
+        self._throttling = Throttling(self._client_quotas, self._clock.monotonic_ms)
         self._served = ServedApis()
         self._services: BrokerServices | None = None
         self._other_servers: OtherServers | None = None
@@ -238,6 +248,7 @@ class Broker:
             self.cluster_id,
             self._listeners,
             {"broker_identity": lambda: identity, "adr": lambda: others.adr},
+            self._mutation_quota(control),
         )
 
     async def _join_cluster(
@@ -291,7 +302,7 @@ class Broker:
         """Serve controller listeners on the control loop, so that load on the data loop does not delay them."""
         thread = control.thread
         registry = Registry(RequestTasks().spawn)
-        serve_controller_apis(registry, control, self.settings, self.cluster_id)
+        serve_controller_apis(registry, control, self.settings, self.cluster_id, self._mutation_quota(control))
         authorizer = await thread.call(self._controller_authorizer(control))
         for item in self.settings.controller_listeners:
             counters, quotas = ConnectionCounters(), self._controller_quotas
@@ -301,6 +312,8 @@ class Broker:
 
     def _apply_settings(self, delta: MetadataDelta, image: ClusterImage) -> None:
         """Apply changes of connection limits and listeners while the node runs."""
+        if self._client_quotas.apply(image.client_quotas):
+            self._apply_client_quotas()
         if any(resource.type == RESOURCE_BROKER for resource in delta.configs_changed):
             settings = effective_settings(self.settings, image)
             self._quotas.apply(settings)
@@ -308,6 +321,17 @@ class Broker:
             if self._security is not None:
                 self._security.apply(settings)
             self._apply_listeners(settings)
+
+    def _apply_client_quotas(self) -> None:
+        """Handlers are wrapped only while clients have quotas: without them nothing is measured."""
+        limits = self._client_quotas.limits
+        has_quotas = any(limits.has(key) for key in (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE))
+        self._registry.wrap_handlers(self._throttling.wrap if has_quotas else None)
+        for quotas in (self._quotas, self._controller_quotas):
+            quotas.address_rates = limits.of_address if limits.has(CONNECTION_CREATION_RATE) else None
+
+    def _mutation_quota(self, control: NodeControl) -> MutationQuota:
+        return MutationQuota(self._client_quotas, self._clock.monotonic_ms, lambda: control.leader_id == self.node_id)
 
     def _apply_listeners(self, settings: Settings) -> None:
         """A controller may accept values that this node cannot use. The open listeners stay open in that case."""

@@ -41,7 +41,8 @@ class Letter(NamedTuple):
 def put_into_envelope(request: Message, version: int, caller: Caller | None) -> EnvelopeRequest:
     key = request.SCHEMA.key
     assert key is not None
-    header = encode_request_header(key, version, NO_CORRELATION, CLIENT_ID)
+    client_id = CLIENT_ID if caller is None else caller.client_id
+    header = encode_request_header(key, version, NO_CORRELATION, client_id)
     data = header + encode(request, version)
     if caller is None:
         return EnvelopeRequest(data, None)
@@ -65,7 +66,7 @@ def open_envelope(envelope: EnvelopeRequest) -> Letter:
         if api is None or not api.has_version(header.api_version):
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
         request = decode(api.request_class(), header.api_version, data, header.body_position)
-        caller = _caller(envelope)
+        caller = _caller(envelope, header.client_id or "")
     except MalformedMessageError as error:
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
     return Letter(header.api_key, header.api_version, header.correlation_id, request, caller)
@@ -94,7 +95,7 @@ def _address_bytes(host: str) -> bytes:
         return b""
 
 
-def _caller(envelope: EnvelopeRequest) -> Caller | None:
+def _caller(envelope: EnvelopeRequest, client_id: str) -> Caller | None:
     """Raises KafkaError when the envelope names a principal that cannot be read."""
     data = envelope.request_principal
     if data is None:
@@ -106,4 +107,4 @@ def _caller(envelope: EnvelopeRequest) -> Caller | None:
         host = str(ip_address(envelope.client_host_address)) if envelope.client_host_address else ""
     except (MalformedMessageError, ValueError, IndexError) as error:
         raise KafkaError(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, str(error)) from error
-    return Caller(f"{principal.type}:{principal.name}", host)
+    return Caller(f"{principal.type}:{principal.name}", host, client_id)

@@ -1,7 +1,7 @@
 """Client quotas: AlterClientQuotas writes them to the metadata log, DescribeClientQuotas reads them from the image.
 
-Quotas are stored, but not enforced yet. An entity is a user, a client id, a combination of both, or an IP address. The
-name null stands for all entities of that type that have no quota of their own.
+quota_limits.py decides which quota applies to a client. An entity is a user, a client id, a combination of both, or an
+IP address. The name null stands for all entities of that type that have no quota of their own.
 """
 
 from collections import Counter

@@ -73,3 +73,4 @@ class Caller(NamedTuple):
     principal: str
     host: str
     """The address of the client as text."""
+    client_id: str = ""

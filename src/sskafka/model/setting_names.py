@@ -55,9 +55,10 @@ Integer: TypeAlias = Literal[
     "transaction.remove.expired.transaction.cleanup.interval.ms", "add.partitions.to.txn.retry.backoff.ms",
     "add.partitions.to.txn.retry.backoff.max.ms", "connections.max.reauth.ms",
     "connection.failed.authentication.delay.ms", "sasl.server.max.receive.size", "sasl.oauthbearer.clock.skew.seconds",
-    "sasl.oauthbearer.jwks.endpoint.refresh.ms", "replication.quota.window.num",
-    "replication.quota.window.size.seconds", "alter.log.dirs.replication.quota.window.num",
-    "alter.log.dirs.replication.quota.window.size.seconds", "log.dir.partition.base",
+    "sasl.oauthbearer.jwks.endpoint.refresh.ms", "quota.window.num", "quota.window.size.seconds",
+    "replication.quota.window.num", "replication.quota.window.size.seconds",
+    "alter.log.dirs.replication.quota.window.num", "alter.log.dirs.replication.quota.window.size.seconds",
+    "controller.quota.window.num", "controller.quota.window.size.seconds", "log.dir.partition.base",
     "socket.request.arrival.timeout.ms", "log.scrub.interval.ms", "log.scrub.bytes.per.second"
 ]
 List: TypeAlias = Literal[

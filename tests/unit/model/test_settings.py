@@ -117,7 +117,7 @@ def test_the_only_authorizer_is_the_standard_one() -> None:
         ("sasl.of.another.version", "this SASL setting is not supported"),
         ("authorizer.of.another.version", "the only authorizer is StandardAuthorizer"),
         ("delegation.token.master.key", "delegation tokens are not supported"),
-        ("quota.producer.default", "client quotas are not enforced"),
+        ("quota.producer.default", "quotas of clients are set with AlterClientQuotas"),
     ],
 )
 def test_unknown_settings_that_promise_protection_are_refused_without_their_value(key: str, said: str) -> None:

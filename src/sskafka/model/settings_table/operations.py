@@ -4,7 +4,6 @@ from functools import partial
 
 from sskafka.model.setting import AtLeast, Importance, OneOf, Setting, Type, Update
 from sskafka.model.settings_table.unsupported import (
-    client_quotas,
     config_provider,
     java_class,
     metric_reporter,
@@ -28,9 +27,9 @@ OPERATIONS = (
             "What may refuse changes of settings."),
     java_class("client.quota.callback.class", CLASS, None, None, READ_ONLY, LOW,
             "What decides on client quotas."),
-    client_quotas("quota.window.num", INT, 11, AtLeast(1), READ_ONLY, LOW,
+    Setting("quota.window.num", INT, 11, AtLeast(1), READ_ONLY, LOW,
             "Samples kept for client quotas."),
-    client_quotas("quota.window.size.seconds", INT, 1, AtLeast(1), READ_ONLY, LOW,
+    Setting("quota.window.size.seconds", INT, 1, AtLeast(1), READ_ONLY, LOW,
             "Length of each of those samples."),
     Setting("replication.quota.window.num", INT, 11, AtLeast(1), READ_ONLY, LOW,
             "Samples kept for replication quotas."),
@@ -40,9 +39,9 @@ OPERATIONS = (
             "Samples kept for quotas on moves between directories."),
     Setting("alter.log.dirs.replication.quota.window.size.seconds", INT, 1, AtLeast(1), READ_ONLY, LOW,
             "Length of each of those samples."),
-    client_quotas("controller.quota.window.num", INT, 11, AtLeast(1), READ_ONLY, LOW,
+    Setting("controller.quota.window.num", INT, 11, AtLeast(1), READ_ONLY, LOW,
             "Samples kept for quotas on changes of topics."),
-    client_quotas("controller.quota.window.size.seconds", INT, 1, AtLeast(1), READ_ONLY, LOW,
+    Setting("controller.quota.window.size.seconds", INT, 1, AtLeast(1), READ_ONLY, LOW,
             "Length of each of those samples."),
     metric_reporter("metric.reporters", LIST, (), None, CLUSTER_WIDE, LOW,
             "Java classes that report metrics; ours come over HTTP.",

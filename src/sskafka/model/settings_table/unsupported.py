@@ -17,7 +17,7 @@ NO_SASL = (
 )
 NO_AUTHORIZER = "the only authorizer is StandardAuthorizer, which does not know the setting; remove the setting"
 NO_DELEGATION_TOKENS = "delegation tokens are not supported; remove the setting"
-NO_QUOTAS = "client quotas are not enforced; remove the setting"
+NO_QUOTAS = "quotas of clients are set with AlterClientQuotas (kafka-configs); remove the setting"
 
 tls = partial(Setting, refused_because=NO_TLS)
 sasl = partial(Setting, refused_because=NO_SASL)
@@ -66,7 +66,6 @@ tiered_tuning = partial(
 share_state = partial(
     Setting, no_effect_because="share groups are not supported, so the topic __share_group_state is never created"
 )
-client_quotas = partial(Setting, no_effect_because="client quotas and controller mutation quotas are not enforced")
 sampled_metrics = partial(
     Setting, no_effect_because="metrics are plain counters here; whoever collects them computes rates and averages"
 )

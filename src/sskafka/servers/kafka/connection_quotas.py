@@ -1,4 +1,5 @@
-"""Limits on connections: in total, for each listener, for each client address, and on new connections per second.
+"""Limits on connections: in total, for each listener, for each client address, and on new connections per second,
+of which an address may have a quota of its own (connection_creation_rate).
 
 The listeners of one event loop share a `ConnectionQuotas`. Its limits may change while the node runs. A connection
 above a limit is refused. A connection above the rate is accepted, but not read from until it is due; Apache Kafka
@@ -8,13 +9,16 @@ delays its acceptance instead.
 import logging
 import socket
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from sskafka.metadata.acls.binding import normal_address
 from sskafka.model.listeners import parse_connection_counts
 from sskafka.model.settings import Settings
 from sskafka.model.values import value
 
 log = logging.getLogger(__name__)
+
+ADDRESSES_KEPT_MAX = 10_000
 
 
 @value
@@ -29,6 +33,9 @@ class ConnectionQuotas:
         self._by_listener: Counter[str] = Counter()
         self._by_address: Counter[str] = Counter()
         self._rates: dict[str, CreationRate] = {}
+        self._rates_by_address: dict[str, CreationRate] = {}
+        self.address_rates: Callable[[str], float | None] | None = None
+        """The quota connection_creation_rate of an address; None while no address has one."""
         self.apply(settings)
 
     def apply(self, settings: Settings) -> None:
@@ -58,7 +65,15 @@ class ConnectionQuotas:
         self._by_address[address] += 1
         of_all = self._rate("").wait_s(self._settings["max.connection.creation.rate"], now_s)
         of_listener = self._rate(listener).wait_s(self._limits_of(listener).creations_per_second, now_s)
-        return max(of_all, of_listener)
+        return max(of_all, of_listener, self._wait_of_address_s(address, now_s))
+
+    def _wait_of_address_s(self, address: str, now_s: float) -> float:
+        per_second = self.address_rates(normal_address(address)) if self.address_rates is not None else None
+        if per_second is None:
+            return 0.0
+        if len(self._rates_by_address) >= ADDRESSES_KEPT_MAX:
+            self._rates_by_address.clear()
+        return self._rates_by_address.setdefault(address, CreationRate()).wait_s(per_second, now_s)
 
     def forget(self, listener: str, address: str) -> None:
         self._count -= 1
@@ -87,7 +102,7 @@ class CreationRate:
         self._tokens = 0.0
         self._filled_s: float | None = None
 
-    def wait_s(self, per_second: int, now_s: float) -> float:
+    def wait_s(self, per_second: float, now_s: float) -> float:
         """Count a connection. Return the seconds until it is due."""
         if self._filled_s is None:
             self._tokens = float(per_second)

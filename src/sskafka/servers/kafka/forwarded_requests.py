@@ -33,7 +33,14 @@ class ForwardedRequest(Request):
     def __init__(self, envelope: Request, letter: Letter, caller: Caller) -> None:
         empty = memoryview(b"")
         super().__init__(
-            envelope.connection, letter.version, letter.correlation_id, None, empty, 0, envelope.received_ns, letter.key
+            envelope.connection,
+            letter.version,
+            letter.correlation_id,
+            caller.client_id,
+            empty,
+            0,
+            envelope.received_ns,
+            letter.key,
         )
         self._caller = caller
 
@@ -44,6 +51,9 @@ class ForwardedRequest(Request):
     @property
     def host(self) -> str:
         return self._caller.host
+
+    def mute(self, throttle_ms: int) -> None:
+        """The broker to which the client is connected mutes it; other clients share the connection of the broker."""
 
 
 class _OwnController:

@@ -26,6 +26,7 @@ Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
 RequestT = TypeVar("RequestT")
 MessageHandler: TypeAlias = Callable[[RequestT, Request], Any]
 """From request message to response message, or to an awaitable of it."""
+Wrap: TypeAlias = Callable[[Api, Handler], Handler]
 HandlerFactories: TypeAlias = Mapping[str, Callable[[], object]]
 """By family of handlers, as named in the API table: constructs the object with the handlers of the family."""
 
@@ -33,7 +34,17 @@ HandlerFactories: TypeAlias = Mapping[str, Callable[[], object]]
 class ServedApi:
     """A row of the API table with its handler and counters; dispatch reads these attributes for every request."""
 
-    __slots__ = ("api", "counters", "flexible_from", "handle", "max_version", "min_version", "name", "operation")
+    __slots__ = (
+        "api",
+        "counters",
+        "flexible_from",
+        "handle",
+        "max_version",
+        "min_version",
+        "name",
+        "operation",
+        "unwrapped",
+    )
 
     def __init__(self, api: Api, handle: Handler, counters: RequestCounters) -> None:
         self.api = api
@@ -42,7 +53,8 @@ class ServedApi:
         self.max_version = api.max_version
         self.flexible_from = api.flexible_from
         self.operation = api.operation
-        self.handle = handle
+        self.handle = self.unwrapped = handle
+        """`handle` is `unwrapped`, or a wrapper around it while clients have quotas."""
         self.counters = counters
 
 
@@ -51,6 +63,7 @@ class Registry:
         self.spawn = spawn
         self.by_key: dict[int, ServedApi] = {}
         self._families: dict[str, object] = {}
+        self._wrap: Wrap | None = None
 
     def __iter__(self) -> Iterator[ServedApi]:
         return iter(self.by_key.values())
@@ -63,11 +76,21 @@ class Registry:
 
     def _bound_at_first_request(self, api: Api, factories: HandlerFactories) -> ServedApi:
         def handle(request: Request) -> Response | None:
-            served.handle = self._handler(api, factories)
-            return served.handle(request)
+            served.unwrapped = self._handler(api, factories)
+            self._bind(served)
+            return served.unwrapped(request)
 
         served = ServedApi(api, handle, RequestCounters(api.name))
         return served
+
+    def wrap_handlers(self, wrap: Wrap | None) -> None:
+        """Have every request handled by what `wrap` makes of its handler; None: by the handler itself."""
+        self._wrap = wrap
+        for served in self.by_key.values():
+            self._bind(served)
+
+    def _bind(self, served: ServedApi) -> None:
+        served.handle = served.unwrapped if self._wrap is None else self._wrap(served.api, served.unwrapped)
 
     def _handler(self, api: Api, factories: HandlerFactories) -> Handler:
         family, method = api.handler.split(".")

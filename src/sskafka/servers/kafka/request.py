@@ -1,5 +1,6 @@
 """A request as handlers see it: its connection, its header, its body, and its response slot."""
 
+import asyncio
 from typing import TYPE_CHECKING, TypeAlias
 
 from sskafka.model.acl import CLUSTER_NAME, AclOperation, Caller, ResourceType
@@ -55,11 +56,16 @@ class Request:
 
     @property
     def caller(self) -> Caller:
-        return Caller(self.principal, self.host)
+        return Caller(self.principal, self.host, self.client_id or "")
 
     @property
     def api_name(self) -> str:
         return API_BY_KEY[self.api_key].name
+
+    def mute(self, throttle_ms: int) -> None:
+        """Read no further request of this connection for a time."""
+        self.connection.hold()
+        asyncio.get_running_loop().call_later(throttle_ms / 1000, self.connection.release)
 
     def park(self) -> "ResponseSlot":
         """Reserve the position of this request's response. The handler returns None and completes the slot later."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ResponseSlot:
-    __slots__ = ("_api", "_connection", "_received_ns", "on_abandoned", "response")
+    __slots__ = ("_api", "_connection", "_received_ns", "finish", "on_abandoned", "response")
 
     def __init__(self, connection: "Connection", api: ServedApi, received_ns: int) -> None:
         self._connection = connection
@@ -21,10 +21,12 @@ class ResponseSlot:
         self.response: Response | None = None
         self.on_abandoned: Callable[[], None] | None = None
         """Set by the handler that parked the request; called if the client disconnects before the response."""
+        self.finish: Callable[[Response], Response] | None = None
+        """Changes the response before it is sent; None while no client has a quota."""
 
     def complete(self, response: Response) -> None:
         assert self.response is None, "a request is answered once"
-        self.response = response
+        self.response = response if self.finish is None else self.finish(response)
         self._api.counters.observe(perf_counter_ns() - self._received_ns)
         self._connection.settle()
 

@@ -1,6 +1,4 @@
-"""AlterClientQuotas and DescribeClientQuotas. Quotas are stored in the metadata log but not enforced."""
-
-import logging
+"""AlterClientQuotas and DescribeClientQuotas. Quotas are stored in the metadata log."""
 
 from sskafka.metadata.client_quotas import describe_client_quotas
 from sskafka.model.errors import ErrorCode
@@ -12,8 +10,6 @@ from sskafka.wire.messages.alter_client_quotas import (
     ResponseEntryData,
 )
 from sskafka.wire.messages.describe_client_quotas import DescribeClientQuotasRequest, DescribeClientQuotasResponse
-
-log = logging.getLogger(__name__)
 
 
 class ClientQuotaHandlers:
@@ -28,7 +24,4 @@ class ClientQuotaHandlers:
             entries = [ResponseEntryData(code, text, entry.entity) for entry in message.entries]
             return AlterClientQuotasResponse(entries=entries)
 
-        response = await ask(self._controller, message, refused, request.caller)
-        if any(entry.error_code == ErrorCode.NONE for entry in response.entries) and not message.validate_only:
-            log.warning("client quotas were stored; this broker does not enforce them")
-        return response
+        return await ask(self._controller, message, refused, request.caller)

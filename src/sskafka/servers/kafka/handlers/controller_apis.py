@@ -7,6 +7,7 @@ from typing import Any
 
 from sskafka.controller.envelopes import answer_envelope, open_envelope
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.servers.kafka.client_quotas import UNLIMITED_MUTATIONS, MutationQuota
 from sskafka.servers.kafka.controller import QuorumNode
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.forwarded_requests import ForwardedHandlers, decide_for_client
@@ -16,9 +17,12 @@ from sskafka.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
 
 
 class ControllerHandlers:
-    def __init__(self, member: QuorumNode, forwarded: ForwardedHandlers) -> None:
+    def __init__(
+        self, member: QuorumNode, forwarded: ForwardedHandlers, mutations: MutationQuota = UNLIMITED_MUTATIONS
+    ) -> None:
         self._member = member
         self._forwarded = forwarded
+        self._mutations = mutations
 
     async def decide(self, message: Any, request: Request) -> Any:
         try:
@@ -32,7 +36,8 @@ class ControllerHandlers:
             letter = open_envelope(message)
             if not API_BY_KEY[letter.key].forwarded:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, f"API {letter.key} is not forwarded")
-            if letter.caller is None or not request.connection.authorizer.is_configured:
+            is_checked = request.connection.authorizer.is_configured or self._mutations.is_limited
+            if letter.caller is None or not is_checked:
                 response = await self._member.decide(letter.request)
             else:
                 response = await decide_for_client(self._member, self._forwarded, letter, letter.caller, request)
