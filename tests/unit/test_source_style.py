@@ -71,6 +71,32 @@ def _public_classes(module: ast.Module) -> Iterator[str]:
             yield node.name
 
 
+def test_only_replication_knows_the_log_of_a_partition() -> None:
+    found = [
+        f"{path}:{node.lineno}"
+        for path, module in _modules().items()
+        if not path.startswith("sskafka/replication")
+        for node in ast.walk(module)
+        if _is_log_of_partition(node)
+    ]
+    assert found == []
+
+
+def _is_log_of_partition(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == "log"
+        and ast.unparse(node.value).rpartition(".")[2].lstrip("_") == "partition"
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "is_found"), [("partition.log.read()", True), ("self._partition.log", True), ("shard.log", False)]
+)
+def test_the_log_of_a_partition_is_found(source: str, is_found: bool) -> None:
+    assert any(_is_log_of_partition(node) for node in ast.walk(ast.parse(source))) is is_found
+
+
 @pytest.mark.parametrize(
     ("source", "names"), [("class A: pass\nclass _B: pass", ["A"]), ("class C(BaseModel): x: int", [])]
 )

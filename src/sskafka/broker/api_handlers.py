@@ -111,7 +111,15 @@ def _produce_handler(services: BrokerServices, settings: Settings, clock: Clock,
         )
         return on_demand.TransactionalProduce(replicas, services.coordinators.verifier, timers, pauses, carry_out)
 
-    return ProduceHandler(replicas, clock, timers, view, transactional_produce, services.thread)
+    return ProduceHandler(
+        replicas,
+        clock,
+        timers,
+        view,
+        transactional_produce,
+        services.thread,
+        lambda topic, batch: on_demand.check_internal_records(topic, batch),  # noqa: PLW0108  imported when it is called
+    )
 
 
 def _coordinator_handlers(

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from sskafka.servers.kafka.handlers.transactional_produce import RetryPauses as RetryPauses
     from sskafka.servers.kafka.handlers.transactional_produce import TransactionalProduce as TransactionalProduce
     from sskafka.servers.kafka.handlers.transactions import TransactionHandlers as TransactionHandlers
+    from sskafka.servers.kafka.internal_records import check_internal_records as check_internal_records
     from sskafka.servers.local.answers import NodeAnswers as NodeAnswers
 
 _MODULES = {
@@ -102,6 +103,7 @@ _MODULES = {
     "RetryPauses": "sskafka.servers.kafka.handlers.transactional_produce",
     "TransactionalProduce": "sskafka.servers.kafka.handlers.transactional_produce",
     "TransactionHandlers": "sskafka.servers.kafka.handlers.transactions",
+    "check_internal_records": "sskafka.servers.kafka.internal_records",
     "NodeAnswers": "sskafka.servers.local.answers",
 }
 

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from sskafka.model.coordination import PARKED, Completion, CoordinatorResult, Respond
+from sskafka.model.coordination import PARKED, CallbackCompletion, Completion, CoordinatorResult, Respond
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.replication.errors import NotEnoughReplicasError
 from sskafka.runtime.delayed_operation import DelayedOperation
@@ -30,15 +30,7 @@ class FutureCompletion:
             self.future.set_exception(KafkaError(error, message))
 
 
-class _Nobody:
-    def answer(self, response: Any) -> None:
-        pass
-
-    def refuse(self, error: ErrorCode, message: str = "") -> None:
-        pass
-
-
-NOBODY = _Nobody()
+NOBODY = CallbackCompletion(lambda _: None, lambda *_: None)
 
 
 def effects_of(decision: CoordinatorResult[Any, Any], completion: Completion) -> Sequence[object]:

@@ -93,7 +93,7 @@ class PartitionLog:
         return self.partition.append(memoryview(batch), ACKS_ALL, now_ms, from_client=False).last_offset + 1
 
     def read(self, offset: int, max_bytes: int) -> list[FileSlice]:
-        return self.partition.log.read(offset, max_bytes, self.log_end_offset)
+        return self.partition.read_uncommitted(offset, max_bytes)
 
     @property
     def committed_waiters(self) -> OffsetWaiters:

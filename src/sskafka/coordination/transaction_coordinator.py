@@ -17,6 +17,7 @@ from sskafka.coordination.transaction_markers import MarkerSender
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.features import TRANSACTION_VERSION
 from sskafka.metadata.image import ClusterImage
+from sskafka.model.coordination import CallbackCompletion
 from sskafka.model.counters import Sample
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
@@ -39,22 +40,6 @@ COMPLETION_RETRY_MS = 200
 NextProducerId = Callable[[], Awaitable[int]]
 """Returns an unused producer id."""
 Verified = Callable[[dict[TopicPartition, ErrorCode]], None]
-
-
-class _Completing:
-    """Called when the COMPLETE state of a transaction is committed, or could not be written."""
-
-    __slots__ = ("_again", "_done")
-
-    def __init__(self, done: Callable[[], None], again: Callable[[], None]) -> None:
-        self._done = done
-        self._again = again
-
-    def answer(self, response: object) -> None:
-        self._done()
-
-    def refuse(self, error: ErrorCode, message: str = "") -> None:
-        self._again()
 
 
 class TransactionCoordinator:
@@ -126,7 +111,7 @@ class TransactionCoordinator:
         if self._completing.get(transactional_id) is not sent:
             return
         if self._is_in_charge(sent):
-            completion = _Completing(lambda: self._completed(sent), lambda: self._complete_later(sent))
+            completion = CallbackCompletion(lambda _: self._completed(sent), lambda *_: self._complete_later(sent))
             self._runtime.write(transactional_id, lambda shard, now_ms: shard.complete(sent, now_ms), completion)
         else:
             self._completed(sent)  # the next coordinator sends the markers again
@@ -201,7 +186,7 @@ class TransactionCoordinator:
                 lambda shard, now_ms: shard.add_partitions(
                     transactional_id, producer, partitions, BUMPING_VERSION, now_ms
                 ),
-                _ForLeader(partitions, verified),
+                _for_leader(partitions, verified),
             )
         else:
             self._verify(transactional_id, producer, partitions, verified)
@@ -222,13 +207,13 @@ class TransactionCoordinator:
             self._runtime.write(
                 transactional_id,
                 lambda shard, _: shard.verify_surely(transactional_id, producer, partitions),
-                _ForLeader(partitions, verified),
+                _for_leader(partitions, verified),
             )
 
         self._runtime.read(
             transactional_id,
             lambda shard, _: shard.verify(transactional_id, producer, partitions),
-            _ForLeader(partitions, answered),
+            _for_leader(partitions, answered),
         )
 
     def _knows(self, partitions: Collection[TopicPartition]) -> bool:
@@ -267,19 +252,12 @@ class TransactionCoordinator:
             yield from context.shard
 
 
-class _ForLeader:
-    """Passes the result to the leader that asked: an error code for each partition."""
+def _for_leader(partitions: Collection[TopicPartition], verified: Verified) -> CallbackCompletion:
+    """Return a completion that passes the result to the leader that asked: an error code for each partition."""
 
-    __slots__ = ("_partitions", "_verified")
-
-    def __init__(self, partitions: Collection[TopicPartition], verified: Verified) -> None:
-        self._partitions = partitions
-        self._verified = verified
-
-    def answer(self, response: Any) -> None:
+    def answered(response: Any) -> None:
         if isinstance(response, TransactionResult):
-            response = dict.fromkeys(self._partitions, response.error)
-        self._verified(response)
+            response = dict.fromkeys(partitions, response.error)
+        verified(response)
 
-    def refuse(self, error: ErrorCode, message: str = "") -> None:
-        self._verified(dict.fromkeys(self._partitions, error))
+    return CallbackCompletion(answered, lambda error, _: verified(dict.fromkeys(partitions, error)))

@@ -20,7 +20,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 from sskafka.client.broker_link import BrokerLinks, CallLater, Link, RequestQueue
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
 from sskafka.metadata.image import ClusterImage
-from sskafka.model.coordination import Completion
+from sskafka.model.coordination import CallbackCompletion, Completion
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.records.builder import NewRecord, build_batch
@@ -108,7 +108,7 @@ class MarkerWriter:
             written(self._code_of(error))
 
     def _end_offsets(self, marker: Marker, index: int, written: Written) -> None:
-        completion = _Told(written)
+        completion = CallbackCompletion(lambda _: written(ErrorCode.NONE), lambda error, _: written(error))
         self._groups.end_transaction(index, marker.producer, marker.coordinator_epoch, marker.is_commit, completion)
 
     def _append(self, marker: Marker, partition: Partition, written: Written) -> None:
@@ -121,19 +121,6 @@ class MarkerWriter:
         delayed = DelayedCallback(written)
         delayed.begin(1, self._timers, COMMIT_TIMEOUT_MS)
         delayed.wait_for(0, partition.committed_waiters, end_offset, partition)
-
-
-class _Told:
-    __slots__ = ("_written",)
-
-    def __init__(self, written: Written) -> None:
-        self._written = written
-
-    def answer(self, response: None) -> None:
-        self._written(ErrorCode.NONE)
-
-    def refuse(self, error: ErrorCode, message: str = "") -> None:
-        self._written(error)
 
 
 class PendingMarkers:

@@ -39,6 +39,22 @@ class Completion(Protocol):
         ...
 
 
+class CallbackCompletion:
+    """A completion that calls one of two functions: `answered(response)` or `refused(error, message)`."""
+
+    __slots__ = ("_answered", "_refused")
+
+    def __init__(self, answered: Callable[[Any], None], refused: Callable[[ErrorCode, str], None]) -> None:
+        self._answered = answered
+        self._refused = refused
+
+    def answer(self, response: Any) -> None:
+        self._answered(response)
+
+    def refuse(self, error: ErrorCode, message: str = "") -> None:
+        self._refused(error, message)
+
+
 class _Parked(Enum):
     PARKED = "parked"
 

@@ -1,14 +1,17 @@
 """How cordoned.log.dirs depends on log.dirs: Apache Kafka's rule for a start and for changes."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Final
 
 from sskafka.model.setting import SettingError
 
-CORDONED = "cordoned.log.dirs"
+if TYPE_CHECKING:
+    from sskafka.model.settings import Settings
+
+CORDONED: Final = "cordoned.log.dirs"
 ALL_DIRECTORIES = "*"
 
 
-def check_cordoned_directories(settings: Any) -> None:
+def check_cordoned_directories(settings: "Settings") -> None:
     """Raise SettingError unless a broker cordons only directories of its own; * must stand alone."""
     cordoned = settings[CORDONED]
     if not cordoned or "broker" not in settings["process.roles"]:

@@ -2,19 +2,23 @@
 
 Listeners are known by their names. New names are added and names that are gone are removed. Another address for a name
 that stays is stored; it counts from the next start, unless server.properties has an address for that name. The
-listeners that clients and other nodes have been told of must stay, and so must those of the controller.
+advertised listeners must stay, and so must those of the controller.
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Final
 
-from sskafka.model.listeners import parse_protocol_map
+from sskafka.model.listeners import Endpoint, parse_protocol_map
 from sskafka.model.setting import SettingError
 
-LISTENERS, PROTOCOL_MAP = "listeners", "listener.security.protocol.map"
+if TYPE_CHECKING:
+    from sskafka.model.settings import Settings
+
+LISTENERS: Final = "listeners"
+PROTOCOL_MAP: Final = "listener.security.protocol.map"
 
 
-def check_listener_changes(current: Any, wanted: Any) -> None:
+def check_listener_changes(current: "Settings", wanted: "Settings") -> None:
     """Raise SettingError where a running broker with the settings `current` cannot get the listeners of `wanted`."""
     if all(current[name] == wanted[name] for name in (LISTENERS, PROTOCOL_MAP)):
         return
@@ -32,18 +36,18 @@ def check_listener_changes(current: Any, wanted: Any) -> None:
         raise _refusal(wanted, f"the listener between brokers, {current.inter_broker_listener}, cannot be removed")
 
 
-def _check_controllers(now: set[str], wanted: set[str], settings: Any) -> None:
+def _check_controllers(now: set[str], wanted: set[str], settings: "Settings") -> None:
     if now != wanted:
         raise _refusal(settings, f"controller listeners cannot be added or removed, there are '{_listed(now)}'")
 
 
-def _check_protocols(added: set[str], wanted: Any) -> None:
+def _check_protocols(added: set[str], wanted: "Settings") -> None:
     unknown = added - parse_protocol_map(wanted[PROTOCOL_MAP]).keys()
     if unknown:
         raise _refusal(wanted, f"No security protocol defined for listener {_listed(unknown)} in {PROTOCOL_MAP}")
 
 
-def _names(listeners: Iterable[Any]) -> set[str]:
+def _names(listeners: Iterable[Endpoint]) -> set[str]:
     return {listener.name for listener in listeners}
 
 
@@ -51,5 +55,5 @@ def _listed(names: set[str]) -> str:
     return ",".join(sorted(names))
 
 
-def _refusal(wanted: Any, problem: str) -> SettingError:
+def _refusal(wanted: "Settings", problem: str) -> SettingError:
     return SettingError(LISTENERS, ",".join(wanted[LISTENERS]), problem)

@@ -11,6 +11,7 @@ before it is on disk. `sskafka.partition` decides on offsets and the ISR.
 
 import logging
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 from sskafka.model.buffers import Buffer
@@ -32,13 +33,14 @@ from sskafka.replication.reader_positions import ReaderPositions
 from sskafka.replication.replica_counters import ReplicaCounters
 from sskafka.replication.throttle import ThrottledSides
 from sskafka.runtime.delayed_operation import OffsetWaiters
-from sskafka.storage.append_checks import Inspected
+from sskafka.storage.append_checks import AppendChecks, Inspected
 from sskafka.storage.errors import OffsetOutOfRangeError
 from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.log import AppendInfo, Log
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.producers.state import ProducerState
+from sskafka.storage.timestamp_search import BatchToSearch
 
 _log = logging.getLogger(__name__)
 
@@ -189,6 +191,31 @@ class Partition:
         return self.log.producers
 
     @property
+    def append_checks(self) -> AppendChecks:
+        return self.log.append_checks
+
+    @property
+    def size_bytes(self) -> int:
+        return self.log.size_bytes
+
+    @property
+    def segment_count(self) -> int:
+        return len(self.log.segments)
+
+    @property
+    def synced_offset(self) -> int:
+        """Everything below this offset is on the disk."""
+        return self.log.recovery_point
+
+    def check_online(self) -> None:
+        """Raise StorageError if the log directory of this replica is offline."""
+        self.log.log_directory.check_online()
+
+    def flush_soon(self) -> None:
+        """Start a flush in the background."""
+        self.log.flush_soon()
+
+    @property
     def is_in_service(self) -> bool:
         return self.log.is_in_service
 
@@ -279,6 +306,21 @@ class Partition:
             self._host.tell_followers_later(self)
 
     # -- reading
+
+    def read_uncommitted(self, offset: int, max_bytes: int) -> list[FileSlice]:
+        """Return whole batches up to the log end, committed or not, for a coordinator that loads its state."""
+        return self.log.read(offset, max_bytes, self.log_end_offset)
+
+    def largest_timestamp(self) -> int:
+        return self.log.largest_timestamp()
+
+    def batch_with_timestamp(self, timestamp: int, from_offset: int) -> BatchToSearch | None:
+        """Return the first batch at or after `from_offset` that may have a record of that time or later."""
+        return self.log.batch_with_timestamp(timestamp, from_offset)
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Report errors of the disk during a read to the log directory."""
+        return self.log.log_directory.reading()
 
     def read(
         self,

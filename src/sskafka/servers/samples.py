@@ -49,11 +49,10 @@ def topic_samples(topic: TopicReplicas) -> Iterator[Sample]:
 def _partition_samples(partition: Partition) -> Iterator[Sample]:
     topic, index = partition.topic_partition
     labels = (("topic", topic), ("partition", str(index)))
-    log = partition.log
-    yield Sample("kafka_log_log_size", labels, log.size_bytes)
-    yield Sample("kafka_log_log_numlogsegments", labels, len(log.segments))
-    yield Sample("kafka_log_log_logstartoffset", labels, log.log_start_offset)
-    yield Sample("kafka_log_log_logendoffset", labels, log.log_end_offset)
+    yield Sample("kafka_log_log_size", labels, partition.size_bytes)
+    yield Sample("kafka_log_log_numlogsegments", labels, partition.segment_count)
+    yield Sample("kafka_log_log_logstartoffset", labels, partition.log_start_offset)
+    yield Sample("kafka_log_log_logendoffset", labels, partition.log_end_offset)
     yield Sample("kafka_cluster_partition_underreplicated", labels, int(partition.is_under_replicated()))
     if partition.leader is not None:
         yield Sample("kafka_cluster_partition_insyncreplicascount", labels, len(partition.leader.isr.committed))

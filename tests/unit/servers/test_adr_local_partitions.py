@@ -8,6 +8,9 @@ import pytest
 from logs import append, read_records, reopen, values
 from simulated_disk import SimulatedDisk
 
+from sskafka.model.counters import TopicCounters
+from sskafka.partition.leader_state import Leadership
+from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.clock import SystemClock
 from sskafka.servers.adr.errors import AdrServiceError
@@ -17,10 +20,16 @@ from sskafka.storage.log import Log
 
 class Replicas:
     def __init__(self, *logs: Log) -> None:
-        self._logs = logs
+        self._partitions = [partition_of(log) for log in logs]
 
-    def partitions(self) -> list[Any]:
-        return [SimpleNamespace(log=log) for log in self._logs]
+    def partitions(self) -> list[Partition]:
+        return self._partitions
+
+
+def partition_of(log: Log) -> Partition:
+    host: Any = SimpleNamespace(broker_id=2)  # a follower, whose flushes move no high watermark
+    leadership = Leadership(1, 0, 0, (1,), (1,))
+    return Partition(log.topic_partition, bytes(16), log, leadership, 0, 1, TopicCounters(), host)
 
 
 def flush(log: Log) -> None:

@@ -21,7 +21,6 @@ from sskafka.servers.adr.errors import AdrServiceError, InvalidRequestError, Not
 from sskafka.storage.errors import InvalidRecordError, RecordTooLargeError, StorageError
 from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.log import AppendInfo
-from sskafka.storage.log_directory import LogDirHealth
 
 Bounds: TypeAlias = tuple[int, int]
 """The first readable offset and the end offset."""
@@ -86,14 +85,14 @@ class LocalPartitions:
 
     async def flush(self) -> None:
         """Sync everything written so far before returning. Raise AdrError if a disk has failed."""
-        logs = [(item.log, item.log.log_end_offset) for item in self._replicas.partitions()]
-        unsynced = [(log, end) for log, end in logs if log.recovery_point < end]
-        for log, _ in unsynced:
-            _check_online(log.log_directory)
-            log.flush_soon()
-        for log, end in unsynced:
-            while log.recovery_point < min(end, log.log_end_offset):
-                _check_online(log.log_directory)
+        ends = [(partition, partition.log_end_offset) for partition in self._replicas.partitions()]
+        unsynced = [(partition, end) for partition, end in ends if partition.synced_offset < end]
+        for partition, _ in unsynced:
+            _check_online(partition)
+            partition.flush_soon()
+        for partition, end in unsynced:
+            while partition.synced_offset < min(end, partition.log_end_offset):
+                _check_online(partition)
                 await asyncio.sleep(FLUSH_POLL_S)
 
 
@@ -108,9 +107,9 @@ def _bytes_of(slices: Iterable[FileSlice]) -> bytes:
     return b"".join(part.read() for part in slices)
 
 
-def _check_online(directory: LogDirHealth) -> None:
+def _check_online(partition: Partition) -> None:
     try:
-        directory.check_online()
+        partition.check_online()
     except StorageError as error:
         raise AdrServiceError(str(error)) from error
 

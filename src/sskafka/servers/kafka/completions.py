@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Generator, Hashable
 from typing import Any, TypeVar
 
-from sskafka.model.coordination import Completion
+from sskafka.model.coordination import CallbackCompletion, Completion
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.frames import response_frame
 from sskafka.servers.kafka.request import Request, Response
@@ -125,7 +125,7 @@ class Gathering:
 
     def part(self, key: Hashable) -> Completion:
         self._open += 1
-        return _Part(self, key)
+        return CallbackCompletion(lambda answer: self.answered(key, answer), lambda error, _: self.answered(key, error))
 
     def answered(self, key: Hashable, answer: Any) -> None:
         self._answers[key] = answer
@@ -136,17 +136,3 @@ class Gathering:
         self._open -= 1
         if self._open == 0:
             self._done(self._answers)
-
-
-class _Part:
-    __slots__ = ("_gathering", "_key")
-
-    def __init__(self, gathering: Gathering, key: Hashable) -> None:
-        self._gathering = gathering
-        self._key = key
-
-    def answer(self, response: Any) -> None:
-        self._gathering.answered(self._key, response)
-
-    def refuse(self, error: ErrorCode, message: str = "") -> None:
-        self._gathering.answered(self._key, error)

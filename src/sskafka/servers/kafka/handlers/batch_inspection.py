@@ -74,7 +74,7 @@ class BatchInspection:
         partition = self._replicas.maybe_find(topic, index)
         if partition is None or not partition.is_leader:
             return None
-        checks = partition.log.append_checks
+        checks = partition.append_checks
         may_write = request.may_see(ResourceType.TOPIC, partition.topic_partition.topic, AclOperation.WRITE)
         return checks if may_write and header.size_bytes <= checks.config.max_message_bytes else None
 

@@ -3,7 +3,7 @@
 Newer versions name topics by id. Groups store names, so this module resolves ids and puts them into the responses.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from sskafka.coordination.group_coordinator import FetchedOffsets, GroupCoordina
 from sskafka.groups.group import OffsetCommitter
 from sskafka.groups.offset_requests import FetchedOffset, OffsetCommit
 from sskafka.model.acl import AclOperation, ResourceType
-from sskafka.model.coordination import Completion
+from sskafka.model.coordination import CallbackCompletion, Completion
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
 from sskafka.servers.kafka.cluster_view import ClusterView
@@ -89,7 +89,7 @@ class GroupOffsetHandlers:
             message.generation_id_or_member_epoch,
             is_too_old_for_epochs=request.version < MEMBER_EPOCHS_FROM,
         )
-        outcomes = _CommitOutcomes(completion, message.topics, topics)
+        outcomes = _commit_outcomes(completion, message.topics, topics)
         self._groups.commit_offsets(message.group_id, committer, commits, message.retention_time_ms, outcomes)
 
     def _topic(self, name: str, topic_id: Uuid, request: Request, operation: AclOperation) -> _Topic:
@@ -142,7 +142,7 @@ class GroupOffsetHandlers:
             return allowed | refused
 
         member = (group.member_id, group.member_epoch)
-        self._groups.fetch_offsets(group.group_id, partitions, require_stable, member, _Transformed(completion, merged))
+        self._groups.fetch_offsets(group.group_id, partitions, require_stable, member, _transformed(completion, merged))
 
     def _fetchable(self, asked: OffsetFetchRequestTopics, request: Request) -> _Topic:
         """Return the partitions of the request. A topic that no longer exists may still be named."""
@@ -165,44 +165,25 @@ class GroupOffsetHandlers:
             for partition in asked.partitions
             if not topic.error_of(partition.partition_index)
         ]
-        outcomes = _Transformed(completion, lambda found: _delete_response(message, topics, found))
+        outcomes = _transformed(completion, lambda found: _delete_response(message, topics, found))
         self._groups.delete_offsets(message.group_id, partitions, outcomes)
 
 
-class _Transformed:
-    """Converts the results of the coordinator to a response of the request's version."""
-
-    __slots__ = ("_completion", "_transform")
-
-    def __init__(self, completion: Completion, transform: Any) -> None:
-        self._completion = completion
-        self._transform = transform
-
-    def answer(self, response: Any) -> None:
-        self._completion.answer(self._transform(response))
-
-    def refuse(self, error: ErrorCode, message: str = "") -> None:
-        self._completion.refuse(error, message)
+def _transformed(completion: Completion, transform: Callable[[Any], Any]) -> Completion:
+    """Return a completion that converts the results of the coordinator to a response of the request's version."""
+    return CallbackCompletion(lambda found: completion.answer(transform(found)), completion.refuse)
 
 
 # -- OffsetCommit
 
 
-class _CommitOutcomes:
-    """Completes an OffsetCommit. If the group rejects it, partitions that do not exist keep their own error."""
+def _commit_outcomes(completion: Completion, asked: list[OffsetCommitRequestTopic], topics: list[_Topic]) -> Completion:
+    """Complete an OffsetCommit. If the group rejects it, partitions that do not exist keep their own error."""
 
-    __slots__ = ("_asked", "_completion", "_topics")
+    def answered(outcomes: Iterable[ErrorCode]) -> None:
+        completion.answer(_commit_response(asked, topics, outcomes))
 
-    def __init__(self, completion: Completion, asked: list[OffsetCommitRequestTopic], topics: list[_Topic]) -> None:
-        self._completion = completion
-        self._asked = asked
-        self._topics = topics
-
-    def answer(self, response: Any) -> None:
-        self._completion.answer(_commit_response(self._asked, self._topics, response))
-
-    def refuse(self, error: ErrorCode, message: str = "") -> None:
-        self.answer(repeat(error))
+    return CallbackCompletion(answered, lambda error, _: answered(repeat(error)))
 
 
 def _commits(asked: Iterable[OffsetCommitRequestTopic], topics: Iterable[_Topic]) -> Iterator[OffsetCommit]:

@@ -10,7 +10,6 @@ from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.serial_thread import SerialThread
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.request import Request
-from sskafka.storage.log import Log
 from sskafka.storage.timestamp_search import TimestampedOffset
 from sskafka.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -103,19 +102,19 @@ class OffsetHandlers:
         if timestamp == LATEST:
             _check_end_is_known(partition, end_offset, version)
             return NOTHING, end_offset
-        found = await self._find_timestamp(partition.log, timestamp)
+        found = await self._find_timestamp(partition, timestamp)
         if found is None or found.offset >= end_offset:
             _check_end_is_known(partition, end_offset, version)
             return NOTHING, NOTHING
         return found.timestamp, found.offset
 
-    async def _find_timestamp(self, log: Log, timestamp: int) -> TimestampedOffset | None:
+    async def _find_timestamp(self, partition: Partition, timestamp: int) -> TimestampedOffset | None:
         """Return the first record whose timestamp is `timestamp` or later."""
-        if timestamp == MAX_TIMESTAMP and (timestamp := log.largest_timestamp()) == NO_TIMESTAMP:
+        if timestamp == MAX_TIMESTAMP and (timestamp := partition.largest_timestamp()) == NO_TIMESTAMP:
             return None
-        from_offset = log.log_start_offset
-        while (batch := log.batch_with_timestamp(timestamp, from_offset)) is not None:
-            with log.log_directory.reading():
+        from_offset = partition.log_start_offset
+        while (batch := partition.batch_with_timestamp(timestamp, from_offset)) is not None:
+            with partition.reading():
                 if batch.is_cheap:
                     found = batch.search()
                 else:

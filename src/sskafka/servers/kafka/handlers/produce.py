@@ -84,9 +84,11 @@ class ProduceHandler:
         view: ClusterView | None = None,
         make_transactional: "Callable[[CarryOut], TransactionalProduce] | None" = None,
         thread: SerialThread | None = None,
+        check_internal_records: Callable[[str, memoryview], None] | None = None,
     ) -> None:
         """`make_transactional` is called at the first transactional request. `thread` inspects batches that
-        the event loop should not; without it all are inspected at once."""
+        the event loop should not; without it all are inspected at once. `check_internal_records` raises KafkaError
+        for records that no coordinator could have written to an internal topic."""
         self._replicas = replicas
         self._view = view
         self._clock = clock
@@ -94,6 +96,7 @@ class ProduceHandler:
         self._make_transactional = make_transactional
         self._transactional: TransactionalProduce | None = None
         self._inspection = BatchInspection(replicas, clock, thread)
+        self._check_internal_records = check_internal_records
 
     def handle(self, request: Request) -> Response | None:
         """Take a shorter path for requests with one batch for one partition: nearly all requests are such."""
@@ -251,7 +254,7 @@ class ProduceHandler:
         if acks not in _ACKS:
             raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {acks}, not 0, 1 or -1")
         if name in INTERNAL_TOPICS:
-            _check_internal(request, name, records)
+            self._check_internal(request, name, records)
         if isinstance(inspection, Exception):
             raise inspection
         info = partition.append(records, acks, now_ms, inspected=inspection)
@@ -261,6 +264,12 @@ class ProduceHandler:
             counters.messages_in += info.last_offset - info.base_offset + 1
             counters.bytes_in += len(records)
         return partition, info
+
+    def _check_internal(self, request: Request, topic: str, batch: memoryview) -> None:
+        """Refuse writes to internal topics, except records of Kafka's tools that a coordinator could have written."""
+        if request.client_id != ADMIN_CLIENT_ID or self._check_internal_records is None:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "only coordinators write to internal topics")
+        self._check_internal_records(topic, batch)
 
     def _failure(self, topic: str | bytes, index: int, error: Exception) -> Row:
         """Return the response that Kafka gives for the error: with a message if single records are invalid, and with
@@ -343,15 +352,6 @@ def _only_batch(records: memoryview | None) -> memoryview:
     if length + LOG_OVERHEAD_BYTES != len(records):
         raise KafkaError(ErrorCode.INVALID_RECORD, "the partition has no complete batch, or more than one")
     return records
-
-
-def _check_internal(request: Request, topic: str, batch: memoryview) -> None:
-    """Refuse writes to internal topics, except records of Kafka's tools that a coordinator could have written."""
-    if request.client_id != ADMIN_CLIENT_ID:
-        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "only coordinators write to internal topics")
-    from sskafka.servers.kafka.internal_records import check_internal_records  # noqa: PLC0415  # hardly ever needed
-
-    check_internal_records(topic, batch)
 
 
 def _without(produce: ProduceRequestView, refusals: "Refusals") -> ProduceRequestView:
