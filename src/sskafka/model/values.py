@@ -6,7 +6,7 @@
 `dataclass` generates and compiles several methods for each class, which is a large part of the time that a broker needs
 to start. Here `__init__` is generated when it is first called, and equality and repr are shared by all classes.
 Measured with classes of 8 fields, thread CPU time, best of 7: 48 us for `value` against 624 us for a frozen dataclass
-with slots, 46 us for `structure` against 339 us. A broker that starts defines several hundred of them.
+with slots, 46 us for `structure` against 339 us. Importing the broker defines 336 of them.
 
 Everything else is as with `dataclass`, except `dataclasses.replace`, which type checkers accept only for dataclasses.
 """
