@@ -68,14 +68,27 @@ class BrokerProcess:
         """Returns when the broker says that it is ready."""
         began = time.monotonic()
         self.launch()
+        self.wait_ready()
+        self.start_seconds = time.monotonic() - began
+        return self
+
+    def wait_ready(self) -> None:
+        """Returns when the launched broker says that it is ready."""
         line = self._first_line()
         words = dict(word.split("=", 1) for word in line.split()[1:])
         if not line.startswith("READY ") or "bootstrap" not in words:
             raise StartFailedError(f"expected a READY line, got {line!r}; stderr:\n{self.log}")
-        self.start_seconds = time.monotonic() - began
         self.bootstrap = words["bootstrap"]
         self.http = words.get("http", "")
-        return self
+
+    def format(self, *options: str) -> None:
+        """Format the data directory, as `sskafka storage format` does."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        command = [COMMAND[0], "storage", "format", "--config", *self._file_argument(), *options]
+        done = subprocess.run(
+            command, capture_output=True, cwd=self.directory, timeout=START_TIMEOUT_S, check=False, text=True
+        )
+        assert done.returncode == 0, done.stderr
 
     def launch(self) -> None:
         """Starts the process and waits for nothing."""

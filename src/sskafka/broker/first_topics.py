@@ -43,8 +43,8 @@ class FirstTopics:
             raise SettingError(SETTING, path, f"cannot be read: {error.strerror}") from error
         return cls(topics, max(1, len(settings.voters)))
 
-    async def create(self, bootstrap_servers: str) -> None:
-        async with Cluster(bootstrap_servers) as cluster:
+    async def create(self, cluster: Cluster) -> None:
+        async with cluster:
             await create_missing_topics(cluster, self._topics, self._brokers_wanted)
 
 

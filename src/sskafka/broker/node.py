@@ -23,7 +23,7 @@ from sskafka.broker import on_demand
 from sskafka.broker.api_handlers import serve_broker_apis, serve_controller_apis
 from sskafka.broker.context import BrokerContext
 from sskafka.broker.kafka_listeners import KafkaListeners
-from sskafka.broker.other_servers import OtherServers
+from sskafka.broker.other_servers import OtherServers, own_cluster
 from sskafka.broker.quorum_discovery import with_found_voters
 from sskafka.broker.services import BrokerServices
 from sskafka.broker.sockets import ADR_LISTENER, HTTP_LISTENER, NodeSockets
@@ -195,7 +195,7 @@ class Broker:
         await self._join_cluster(context, control, logs, others)
         await others.maybe_open_adr()
         if first_topics is not None:
-            context.run_in_background(first_topics.create(self.bootstrap_servers))
+            context.run_in_background(first_topics.create(own_cluster(self.settings, self._sockets)))
 
     def _read_first_topics(self) -> "on_demand.FirstTopics | None":
         if self.settings["topics.file"] is None:

@@ -4,6 +4,7 @@ Their modules are imported only if one of the two is configured, because most br
 is only a controller may have an HTTP server for its health and metrics, but no ADR server, because it has no records.
 """
 
+import logging
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,13 +12,25 @@ from typing import TYPE_CHECKING
 from sskafka.broker import on_demand
 from sskafka.broker.context import BrokerContext
 from sskafka.broker.sockets import ADR_LISTENER, HTTP_LISTENER, NodeSockets
+from sskafka.client.config import ConnectionConfig, configured
+from sskafka.client.node_security import link_properties
 from sskafka.controller.node_control import NodeControl
 from sskafka.model.counters import AcceptorCounters, Sample
+from sskafka.model.listeners import PLAINTEXT
+from sskafka.model.settings import Settings
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.kafka.authorization import Authorizer
 
 if TYPE_CHECKING:
     from sskafka.servers.local.server import Answer
+
+_log = logging.getLogger(__name__)
+
+
+def own_cluster(settings: Settings, sockets: NodeSockets) -> "on_demand.Cluster":
+    """Return a client of this broker, connected to its listener between brokers."""
+    properties = link_properties(settings, settings.inter_broker_endpoint)
+    return on_demand.Cluster([sockets.own_kafka_address], configured(ConnectionConfig, properties))
 
 
 class OtherServers:
@@ -51,7 +64,7 @@ class OtherServers:
         settings, is_broker = self._context.settings, self._replicas is not None
         configuration = on_demand.Configuration(
             node_id=settings["node.id"],
-            kafka_address=self._sockets.own_kafka_address if is_broker else None,
+            kafka_address=self._sockets.own_kafka_address if is_broker and self._serves_records(settings) else None,
             allowed_hosts=self._own_host_names(),
             route_modules={},
         )
@@ -108,12 +121,21 @@ class OtherServers:
             lambda: self._control.image,
             self._control.client,
             on_demand.LocalPartitions(self._replicas, clock, executor),
-            on_demand.RemotePartitions(lambda: on_demand.Cluster(self._sockets.bootstrap_servers)),
+            on_demand.RemotePartitions(lambda: own_cluster(settings, self._sockets)),
             self._authorizer,
             clock,
             executor,
             self._context.requests.spawn,
         )
+
+    def _serves_records(self, settings: Settings) -> bool:
+        """Return whether the HTTP process may connect to this broker.
+
+        It would be taken for the broker itself on a listener with authentication, whoever its own clients are."""
+        if settings.inter_broker_endpoint.protocol == PLAINTEXT:
+            return True
+        _log.warning("the HTTP server has no records: the listener between brokers needs authentication")
+        return False
 
     def _own_host_names(self) -> tuple[str, ...]:
         """Host names that HTTP requests to this broker may use, in addition to those that are always accepted."""

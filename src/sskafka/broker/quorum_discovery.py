@@ -6,6 +6,7 @@ from typing import Final
 
 from sskafka.client.broker_link import Address, BrokerLink, ConnectionOptions
 from sskafka.client.errors import ClientError
+from sskafka.client.node_security import link_security
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.listeners import parse_address
 from sskafka.model.settings import Settings
@@ -60,6 +61,7 @@ async def _voters_known_to(address: Address, settings: Settings) -> str:
         f"node-{settings['node.id']}",
         connect_timeout_ms=settings["socket.connection.setup.timeout.ms"],
         request_timeout_ms=settings["controller.socket.timeout.ms"],
+        security=link_security(settings, settings.quorum_endpoint),
     )
     link = BrokerLink(lambda: address, options)
     try:

@@ -14,6 +14,7 @@ from sskafka.broker import on_demand
 from sskafka.broker.context import BrokerContext
 from sskafka.broker.coordinators import Coordinators
 from sskafka.client.broker_link import Address, BrokerLink, ConnectionOptions, LinkTo, TaskLink
+from sskafka.client.node_security import link_security
 from sskafka.controller.node_control import NodeControl
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.effective_settings import effective_settings
@@ -181,6 +182,7 @@ class BrokerServices:
             request_timeout_ms=settings["replica.socket.timeout.ms"],
             connect_timeout_max_ms=settings["socket.connection.setup.timeout.max.ms"],
             receive_buffer_bytes=settings["replica.socket.receive.buffer.bytes"],
+            security=link_security(settings, settings.inter_broker_endpoint),
         )
         return lambda broker_id: BrokerLink(lambda: self._address_of(broker_id), options, FETCH_VERSION_MIN)
 

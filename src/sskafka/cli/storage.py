@@ -11,6 +11,8 @@ from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption, SetOption
 from sskafka.cli.output import Format, print_json, talk
 from sskafka.metadata.features import LATEST_METADATA_VERSION, parse_metadata_version
+from sskafka.metadata.records import UserScramCredentialRecord
+from sskafka.metadata.scram_bootstrap import ScramArgumentError, parse_scram_argument
 from sskafka.model.ids import uuid_text
 from sskafka.model.settings import Settings
 from sskafka.quorum.formatting import StorageInfo, format_storage, random_uuid, storage_info
@@ -49,6 +51,15 @@ def format_(
     release_version: Annotated[
         str | None, typer.Option("--release-version", "-r", help="Start with this release's features, e.g. 4.0.")
     ] = None,
+    add_scram: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--add-scram",
+            "-S",
+            metavar="CREDENTIAL",
+            help="A user of the new cluster: 'SCRAM-SHA-256=[name=alice,password=alice-secret]'. May be repeated.",
+        ),
+    ] = None,
     standalone: Annotated[bool, typer.Option("--standalone", "-s", hidden=True)] = False,
     overrides: SetOption = None,
 ) -> None:
@@ -61,6 +72,7 @@ def format_(
         cluster_id=cluster_id,
         metadata_version=_release(release_version),
         ignore_formatted=ignore_formatted,
+        first_records=[_scram(text) for text in add_scram or ()],
     )
     for directory in report.formatted:
         talk(f"Formatting {directory} with metadata.version {report.metadata_version}.")
@@ -74,6 +86,13 @@ def _settings(config: Path | None, overrides: list[str] | None) -> Settings:
     for warning in settings.warnings:
         talk(f"warning: {warning}")
     return settings
+
+
+def _scram(text: str) -> UserScramCredentialRecord:
+    try:
+        return parse_scram_argument(text, os.urandom)
+    except ScramArgumentError as error:
+        raise typer.BadParameter(str(error), param_hint="--add-scram") from error
 
 
 def _release(text: str | None) -> int:

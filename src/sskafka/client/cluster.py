@@ -7,7 +7,7 @@ Metadata is refreshed when it is older than `metadata.max.age.ms` and whenever a
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
 from sskafka.client.backoff import Backoff, Randomness
 from sskafka.client.config import ConnectionConfig
@@ -25,8 +25,12 @@ from sskafka.client.errors import (
 from sskafka.client.metadata import BrokerView, MetadataSnapshot, PartitionView, TopicView, merged, view_of
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition, topic_name_problem
+from sskafka.model.listeners import PLAINTEXT
 from sskafka.runtime.clock import Clock, SystemClock
 from sskafka.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+
+if TYPE_CHECKING:
+    from sskafka.client.security import ClientSecurity
 
 T = TypeVar("T")
 Connector: TypeAlias = Callable[[Address, ConnectionOptions], Awaitable[BrokerConnection]]
@@ -77,7 +81,10 @@ class Cluster:
             self.config.retry_backoff_ms, self.config.retry_backoff_max_ms, randomness or random.Random()
         )
         self._options = ConnectionOptions(
-            self.config.client_id, self.config.socket_connection_setup_timeout_ms, self.config.request_timeout_ms
+            self.config.client_id,
+            self.config.socket_connection_setup_timeout_ms,
+            self.config.request_timeout_ms,
+            security=_security(self.config),
         )
         self._view = MetadataSnapshot()
         self._fetched_at: dict[str, float] = {}
@@ -309,3 +316,11 @@ def _parse_address(text: str) -> Address:
     if not host or not port.isdigit() or not 0 < int(port) <= 65535:
         raise ConfigError(f"bootstrap server {text!r} is not host:port")
     return Address(host, int(port))
+
+
+def _security(config: ConnectionConfig) -> "ClientSecurity | None":
+    if config.security_protocol == PLAINTEXT:
+        return None
+    from sskafka.client.security import client_security  # noqa: PLC0415  not for PLAINTEXT
+
+    return client_security(config)

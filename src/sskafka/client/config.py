@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import Any, ClassVar, Protocol, TypeVar, get_type_hints
 
 from sskafka.client.errors import ConfigError
+from sskafka.model.listeners import PLAINTEXT
 from sskafka.model.values import value
 from sskafka.records.partitioner import KEY_HASHES, KeyHash
 
@@ -25,6 +26,41 @@ class ConnectionConfig:
     retry_backoff_max_ms: int = 1_000
     metadata_max_age_ms: int = 300_000
     default_api_timeout_ms: int = 60_000
+    security_protocol: str = PLAINTEXT
+    sasl_mechanism: str = ""
+    sasl_jaas_config: str = ""
+    ssl_keystore_location: str = ""
+    ssl_keystore_password: str = ""
+    ssl_keystore_type: str = ""
+    ssl_keystore_key: str = ""
+    ssl_keystore_certificate_chain: str = ""
+    ssl_key_password: str = ""
+    ssl_truststore_location: str = ""
+    ssl_truststore_password: str = ""
+    ssl_truststore_type: str = ""
+    ssl_truststore_certificates: str = ""
+    ssl_enabled_protocols: str = "TLSv1.2,TLSv1.3"
+    ssl_protocol: str = "TLSv1.3"
+    ssl_cipher_suites: str = ""
+    ssl_endpoint_identification_algorithm: str = "https"
+    sasl_oauthbearer_token_endpoint_url: str = ""
+    sasl_oauthbearer_client_credentials_client_id: str = ""
+    sasl_oauthbearer_client_credentials_client_secret: str = ""
+    sasl_oauthbearer_scope: str = ""
+    sasl_mechanisms: str = ""
+    """From here on, librdkafka's names for some of the above."""
+    sasl_username: str = ""
+    sasl_password: str = ""
+    ssl_ca_location: str = ""
+    ssl_ca_pem: str = ""
+    ssl_certificate_location: str = ""
+    ssl_certificate_pem: str = ""
+    ssl_key_location: str = ""
+    ssl_key_pem: str = ""
+
+    def __repr__(self) -> str:
+        """Show no secrets: configurations get into logs."""
+        return f"ConnectionConfig(client_id={self.client_id!r}, security_protocol={self.security_protocol!r})"
 
 
 @value

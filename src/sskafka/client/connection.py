@@ -9,11 +9,13 @@ responses to later requests would be delayed behind the missing one.
 import asyncio
 import errno
 import socket
+import ssl
 from collections.abc import Callable
 from re import findall
-from typing import NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from sskafka.client.errors import (
+    AuthenticationFailedError,
     BrokerUnavailableError,
     ConnectionLostError,
     ConnectionRefusedByBrokerError,
@@ -32,9 +34,14 @@ from sskafka.wire.header import decode_response_header, encode_request_header
 from sskafka.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from sskafka.wire.schema import Message, Versions
 
+if TYPE_CHECKING:
+    from sskafka.client.security import ClientSecurity
+
 R = TypeVar("R", bound=Message)
 
 _CORRELATION_ID_MAX = 2**31 - 1
+SESSION_SHARE = 0.8
+"""The part of the lifetime of a SASL session after which a connection takes no more requests."""
 
 
 class Address(NamedTuple):
@@ -54,6 +61,8 @@ class ConnectionOptions:
     """The connect timeout doubles after each failure, up to this limit; 0 keeps it constant."""
     receive_buffer_bytes: int = -1
     """SO_RCVBUF of the socket; -1 uses the operating system's default."""
+    security: "ClientSecurity | None" = None
+    """None: PLAINTEXT."""
 
     def connect_timeout_after(self, failures: int) -> int:
         """Return the connect timeout in milliseconds after this many failed attempts."""
@@ -71,21 +80,43 @@ async def connect(
     timeout_ms = options.connect_timeout_after(failures)
     loop = asyncio.get_running_loop()
     connection = BrokerConnection(address, options)
+    is_established = False
     try:
         async with asyncio.timeout(timeout_ms / 1000):
-            await loop.create_connection(lambda: connection, address.host, address.port)
-            await connection.negotiate()
+            await _open(loop, connection, address, options.security)
+        is_established = True
     except TimeoutError:
         raise BrokerUnavailableError(f"{address} did not answer within {timeout_ms} ms") from None
+    except ssl.SSLError as error:
+        reason = getattr(error, "verify_message", "") or error.reason or str(error)
+        raise AuthenticationFailedError(f"SSL handshake with {address} failed: {reason}") from error
     except OSError as error:
         refused = ConnectionRefusedByBrokerError if is_refusal(error) else BrokerUnavailableError
         raise refused(f"cannot connect to {address}: {_reason(error)}") from error
     except ConnectionLostError as error:
+        if isinstance(connection.lost_by, ssl.SSLError):  # in TLS 1.3, a refused certificate is reported later
+            raise AuthenticationFailedError(f"{address} refused this client: {_reason(connection.lost_by)}") from error
         raise BrokerUnavailableError(f"{address} does not answer as a Kafka broker: {error}") from error
     finally:
-        if not connection.is_negotiated:
+        if not is_established:
             connection.abort("it could not be established")
     return connection
+
+
+async def _open(
+    loop: asyncio.AbstractEventLoop, connection: "BrokerConnection", address: Address, security: "ClientSecurity | None"
+) -> None:
+    if security is None:
+        await loop.create_connection(lambda: connection, address.host, address.port)
+        await connection.negotiate()
+        return
+    context = await security.tls_context()
+    await loop.create_connection(lambda: connection, address.host, address.port, ssl=context)
+    await connection.negotiate()
+    if security.sasl is not None:
+        from sskafka.client.sasl import log_in  # noqa: PLC0415  not for PLAINTEXT
+
+        connection.retire_after(await log_in(connection, security.sasl, str(address)))
 
 
 _ADDRESS_FAMILY_MISSING = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
@@ -125,12 +156,16 @@ class BrokerConnection(asyncio.BufferedProtocol):
         self._writable.set()
         self._closed = asyncio.Event()
         self.on_lost: Callable[[BrokerConnection], None] | None = None
+        self._is_retired = False
+        self.lost_by: Exception | None = None
+        """The error that ended the connection, if it was one of the network."""
 
     # API
 
     @property
     def is_open(self) -> bool:
-        return self._lost is None and self._transport is not None and not self._transport.is_closing()
+        is_usable = self._lost is None and not self._is_retired
+        return is_usable and self._transport is not None and not self._transport.is_closing()
 
     @property
     def is_negotiated(self) -> bool:
@@ -177,6 +212,22 @@ class BrokerConnection(asyncio.BufferedProtocol):
             self._transport.close()
             await self._closed.wait()
 
+    def retire_after(self, lifetime_ms: int) -> None:
+        """Close the connection before its session expires, once its requests are answered; 0: never.
+
+        Its owner finds it closed and opens another one, with a new login."""
+        if lifetime_ms > 0:
+            asyncio.get_running_loop().call_later(lifetime_ms * SESSION_SHARE / 1000, self._retire)
+
+    def _retire(self) -> None:
+        self._is_retired = True
+        self.on_lost = None
+        self._maybe_close_retired()
+
+    def _maybe_close_retired(self) -> None:
+        if self._is_retired and not self._pending and self._transport is not None:
+            self._transport.close()
+
     def abort(self, reason: str) -> None:
         """Close the connection without flushing; waiting requests fail with `reason`."""
         self._fail_pending(f"the connection to {self.address} was aborted: {reason}")
@@ -208,6 +259,7 @@ class BrokerConnection(asyncio.BufferedProtocol):
         self._writable.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.lost_by = exc
         self._fail_pending(f"the connection to {self.address} was lost: {exc or 'closed by the broker'}")
         self._writable.set()
         self._closed.set()
@@ -280,6 +332,8 @@ class BrokerConnection(asyncio.BufferedProtocol):
             raise ProtocolError(f"{self.address} sent a response with unknown correlation id {correlation_id}")
         if not answered.done():  # the caller may have been cancelled
             answered.set_result(frame)
+        if self._is_retired:
+            self._maybe_close_retired()
 
     def _decode(self, response_class: type[R], version: int, frame: Buffer) -> R:
         try:

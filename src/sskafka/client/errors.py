@@ -23,6 +23,12 @@ class ConnectionRefusedByBrokerError(BrokerUnavailableError):
     """The host refused the connection: no process listens at the broker's address."""
 
 
+class AuthenticationFailedError(ClientError):
+    """The broker refused the login or the certificate of this client, or this client the certificate of the broker.
+
+    Not retriable: the same credentials would fail again."""
+
+
 class ConnectionLostError(ClientError):
     """The connection ended while a request waited for its response."""
 

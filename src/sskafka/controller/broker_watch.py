@@ -137,20 +137,24 @@ class SocketProber:
         cluster_id: str,
         listener_name: str | None,
         voter_addresses: Mapping[int, Address],
-        options: ConnectionOptions,
+        voter_options: ConnectionOptions,
+        broker_options: ConnectionOptions | None = None,
     ) -> None:
-        """`listener_name`: the inter-broker listener. If None, or if a broker has none by that name, its first one."""
+        """`listener_name`: the inter-broker listener. If None, or if a broker has none by that name, its first one.
+
+        `broker_options` are for connections to brokers, where these differ from those to voters."""
         self._cluster_id = cluster_id
         self._listener_name = listener_name
         self._voter_addresses = voter_addresses
-        self._options = options
+        self._voter_options = voter_options
+        self._broker_options = broker_options or voter_options
 
     async def probe(self, broker: BrokerRegistration, *, was_reached: bool) -> Found:
         address = self._address_of(broker)
         if address is None:
             return Found(ProbeResult.UNSURE)
         try:
-            connection = await connect(address, self._options)
+            connection = await connect(address, self._broker_options)
         except ConnectionRefusedByBrokerError:
             return Found(ProbeResult.REFUSED, at_voter_address=not was_reached and await self._voter_refuses(broker.id))
         except ClientError:
@@ -168,7 +172,7 @@ class SocketProber:
         if address is None:
             return False
         try:
-            connection = await connect(address, self._options)
+            connection = await connect(address, self._voter_options)
         except ConnectionRefusedByBrokerError:
             return True
         except ClientError:

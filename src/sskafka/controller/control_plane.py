@@ -14,6 +14,7 @@ from random import Random
 from typing import Any, Protocol, TypeAlias
 
 from sskafka.client.broker_link import BrokerLink, ConnectionOptions
+from sskafka.client.node_security import link_security
 from sskafka.controller.active_controller import ActiveController, FirstRecords
 from sskafka.controller.broker_watch import BrokerProber, BrokerWatch, SocketProber
 from sskafka.controller.decisions import Decisions
@@ -26,6 +27,7 @@ from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import AbortTransactionRecord, MetadataRecord
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import ZERO_UUID, Uuid
+from sskafka.model.listeners import Endpoint
 from sskafka.model.settings import Settings
 from sskafka.quorum.committed_metadata import CommittedMetadata
 from sskafka.quorum.control_batches import control_batch
@@ -70,12 +72,13 @@ def quorum_timing(settings: Settings) -> Timing:
     )
 
 
-def quorum_connection_options(settings: Settings) -> ConnectionOptions:
-    """Return the options of connections to voters. A connection is never tried for longer than a request may take."""
+def quorum_connection_options(settings: Settings, endpoint: Endpoint) -> ConnectionOptions:
+    """Return the options of connections to listeners like `endpoint`; a request's timeout limits that to connect."""
     timeout_ms = settings["controller.quorum.request.timeout.ms"]
     setup_ms = min(timeout_ms, settings["socket.connection.setup.timeout.ms"])
     setup_max_ms = min(timeout_ms, settings["socket.connection.setup.timeout.max.ms"])
-    return ConnectionOptions(f"node-{settings['node.id']}", setup_ms, timeout_ms, setup_max_ms)
+    security = link_security(settings, endpoint)
+    return ConnectionOptions(f"node-{settings['node.id']}", setup_ms, timeout_ms, setup_max_ms, security=security)
 
 
 class QuorumObserver(Protocol):
@@ -129,7 +132,7 @@ class ControlPlane:
         self.committed = CommittedMetadata(self._log)
         self.voters = voter_set(settings, self._log.setup)
         self.addresses = voter_addresses(settings, self._log.setup)
-        self._options = quorum_connection_options(settings)
+        self._options = quorum_connection_options(settings, settings.quorum_endpoint)
         self.directory_id = _metadata_directory_id(disk, settings)
         self._peers = PeerNetwork(cluster_id, self._link_to, self._told_of_other_cluster, self.directory_id)
         self._network = network or self._peers
@@ -140,8 +143,11 @@ class ControlPlane:
         self._decisions = Decisions(settings, cluster_id, clock, random_bytes, sessions, is_alone=is_alone)
         self.controller = self._new_controller()
         self._duties = ControllerDuties(self.controller, self.committed, self._decisions, sessions, settings, clock)
-        listener_name = settings["inter.broker.listener.name"]
-        prober = prober or SocketProber(cluster_id, listener_name, self.addresses, self._options)
+        listener_name = settings["inter.broker.listener.name"] or (
+            settings.inter_broker_listener if settings.listeners else None
+        )
+        brokers = quorum_connection_options(settings, _broker_endpoint(settings))
+        prober = prober or SocketProber(cluster_id, listener_name, self.addresses, self._options, brokers)
         self._watch = BrokerWatch(self.node_id, prober, presence, clock, self._duties.broker_was_seen)
         self._snapshots = SnapshotWriter(self._log, self.committed, settings, clock, on_failure)
         listeners = (*settings.controller_listeners, *settings.listeners)
@@ -331,3 +337,8 @@ class ControlPlane:
 def _metadata_directory_id(disk: Disk, settings: Settings) -> Uuid:
     meta = read_meta_properties(disk, settings.metadata_directory)
     return ZERO_UUID if meta is None or meta.directory_id is None else meta.directory_id
+
+
+def _broker_endpoint(settings: Settings) -> Endpoint:
+    """Return the kind of listener at which brokers are probed. A controller alone knows no login of brokers."""
+    return settings.inter_broker_endpoint if settings.listeners else Endpoint("PLAINTEXT", "", 0)

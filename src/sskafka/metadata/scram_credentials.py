@@ -1,6 +1,6 @@
 """SCRAM credentials of users: AlterUserScramCredentials and DescribeUserScramCredentials.
 
-No listener uses them, because SASL is not supported yet; they are stored for later use.
+Listeners with SASL check logins against them (model/security/scram.py).
 Of a password, only the two keys that a broker needs to verify it are stored (RFC 5802).
 """
 

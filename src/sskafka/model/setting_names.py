@@ -79,12 +79,15 @@ OptionalText: TypeAlias = Literal[
     "broker.rack", "inter.broker.listener.name", "metadata.log.dir", "replica.selector.class", "sasl.jaas.config",
     "ssl.keystore.location", "ssl.keystore.password", "ssl.keystore.key", "ssl.keystore.certificate.chain",
     "ssl.key.password", "ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.certificates",
-    "sasl.oauthbearer.expected.issuer", "sasl.oauthbearer.jwks.endpoint.url", "cluster.id", "topics.file"
+    "sasl.oauthbearer.client.credentials.client.id", "sasl.oauthbearer.client.credentials.client.secret",
+    "sasl.oauthbearer.expected.issuer", "sasl.oauthbearer.jwks.endpoint.url", "sasl.oauthbearer.scope",
+    "sasl.oauthbearer.token.endpoint.url", "cluster.id", "topics.file"
 ]
 Text: TypeAlias = Literal[
     "listener.security.protocol.map", "security.inter.broker.protocol", "max.connections.per.ip.overrides",
     "log.message.timestamp.type", "compression.type", "group.consumer.migration.policy", "authorizer.class.name",
-    "super.users", "ssl.keystore.type", "ssl.truststore.type", "ssl.client.auth", "ssl.protocol",
-    "ssl.endpoint.identification.algorithm", "ssl.principal.mapping.rules", "sasl.oauthbearer.sub.claim.name",
-    "http.listener", "adr.listener", "partitioner.hash"
+    "super.users", "sasl.mechanism.inter.broker.protocol", "sasl.mechanism.controller.protocol", "ssl.keystore.type",
+    "ssl.truststore.type", "ssl.client.auth", "ssl.protocol", "ssl.endpoint.identification.algorithm",
+    "ssl.principal.mapping.rules", "sasl.oauthbearer.sub.claim.name", "http.listener", "adr.listener",
+    "partitioner.hash"
 ]

@@ -6,6 +6,7 @@ cluster have the same.
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import field
 from hashlib import sha256
 
@@ -95,10 +96,12 @@ def format_storage(
     metadata_version: int = LATEST_METADATA_VERSION,
     ignore_formatted: bool = False,
     skip_unusable: bool = False,
+    first_records: Sequence[MetadataRecord] = (),
 ) -> FormatReport:
     """Format directories. Raises LogDirectoryError if one is already formatted, unless `ignore_formatted`.
 
-    With `skip_unusable`, directories with disk errors are skipped; opening them will report the error."""
+    With `skip_unusable`, a directory that cannot be used is skipped; opening the log directories then decides about it.
+    `first_records` follow the levels of the features in a new cluster."""
     report = FormatReport(metadata_version=METADATA_VERSION_NAMES[metadata_version])
     if skip_unusable:
         report.unusable = [path for path in all_directories(settings) if not _is_usable(disk, path)]
@@ -114,7 +117,8 @@ def format_storage(
     metas = {path: new_meta_properties(settings, report.cluster_id, random) for path in wanted if path not in found}
     check_meta_properties(found | metas, settings["node.id"], settings["log.dir.partition.base"])
     try:
-        _write(disk, settings, metas, metadata_version, now_ms)
+        records = [*feature_records(new_cluster_levels(metadata_version)), *first_records]
+        _write(disk, settings, metas, records, now_ms)
     except OSError as error:
         raise LogDirectoryError(f"cannot format: {error}") from error
     report.formatted = list(metas)
@@ -133,13 +137,12 @@ def _is_usable(disk: Disk, path: str) -> bool:
 
 
 def _write(
-    disk: Disk, settings: Settings, metas: dict[str, MetaProperties], metadata_version: int, now_ms: int
+    disk: Disk, settings: Settings, metas: dict[str, MetaProperties], records: list[MetadataRecord], now_ms: int
 ) -> None:
     """Write the bootstrap file, then meta.properties, which marks the directory as formatted."""
     for path in metas:
         disk.make_directory(path)
     if settings.metadata_directory in metas:
-        records = feature_records(new_cluster_levels(metadata_version))
         write_bootstrap(disk, settings.metadata_directory, records, now_ms)
     for path, meta in metas.items():
         write_meta_properties(disk, path, meta)

@@ -63,6 +63,7 @@ def check_security(settings: Any) -> None:
     """Raise SettingError where listeners cannot authenticate their clients as configured."""
     _check_jaas_names(settings)
     _check_links(settings)
+    _check_adr(settings)
     for listener in (*settings.listeners, *settings.controller_listeners):
         if listener.uses_sasl:
             _check_sasl(settings, listener.name)
@@ -70,14 +71,48 @@ def check_security(settings: Any) -> None:
             _check_mapping_rules(settings, listener.name)
 
 
+def link_mechanism(settings: Any, endpoint: Endpoint) -> str:
+    """Return the SASL mechanism with which this node connects to listeners like `endpoint`."""
+    is_controller = endpoint.name in settings["controller.listener.names"]
+    name = "sasl.mechanism.controller.protocol" if is_controller else "sasl.mechanism.inter.broker.protocol"
+    return str(settings.for_listener(endpoint.name, name))
+
+
 def _check_links(settings: Any) -> None:
+    """Raise SettingError where this node could not connect to listeners of other nodes like its own."""
     endpoints = [settings.quorum_endpoint] if settings["controller.listener.names"] else []
     if settings.listeners:
         endpoints.append(settings.inter_broker_endpoint)
     for endpoint in endpoints:
-        if endpoint.protocol != PLAINTEXT:
-            problem = "nodes talk to each other over PLAINTEXT alone; name such a listener"
-            raise SettingError("inter.broker.listener.name", endpoint.name, problem)
+        if not endpoint.uses_sasl:
+            continue
+        mechanism = link_mechanism(settings, endpoint)
+        is_controller = endpoint.name in settings["controller.listener.names"]
+        name = "sasl.mechanism.controller.protocol" if is_controller else "sasl.mechanism.inter.broker.protocol"
+        if mechanism not in SASL_MECHANISMS:
+            problem = f"nodes connect to listener {endpoint.name}: supported are {', '.join(SASL_MECHANISMS)}"
+            raise SettingError(name, mechanism, problem)
+        if mechanism in SCRAM_MECHANISMS and _reaches_voters(settings, endpoint):
+            problem = f"nodes reach voters at listener {endpoint.name}, before the metadata with credentials is known"
+            raise SettingError(name, mechanism, f"{problem}; use PLAIN, OAUTHBEARER, or SSL with ssl.client.auth")
+        module = login_module(settings, endpoint.name, mechanism)
+        if mechanism != OAUTHBEARER and (module is None or not {"username", "password"} <= set(module.options)):
+            problem = 'needs username="..." and password="...", with which nodes connect to each other'
+            raise SettingError(prefixed(endpoint.name, mechanism, JAAS), None, problem)
+
+
+def _check_adr(settings: Any) -> None:
+    """Raise SettingError for a server without authentication on a node whose listeners all need it."""
+    listeners = settings.listeners
+    if settings["adr.listener"] and listeners and all(listener.protocol != PLAINTEXT for listener in listeners):
+        problem = "its clients are anonymous, and every Kafka listener of this broker needs authentication"
+        raise SettingError("adr.listener", settings["adr.listener"], f"{problem}; remove the setting")
+
+
+def _reaches_voters(settings: Any, endpoint: Endpoint) -> bool:
+    """Return whether voters on other nodes are reached at listeners like `endpoint`."""
+    is_alone = set(settings["process.roles"]) == {"broker", "controller"} and len(settings.voters) < 2
+    return not is_alone and endpoint.name == settings.quorum_endpoint.name
 
 
 def _check_jaas_names(settings: Any) -> None:

@@ -1,4 +1,4 @@
-"""AlterUserScramCredentials and DescribeUserScramCredentials: stored, but not used by listeners."""
+"""AlterUserScramCredentials and DescribeUserScramCredentials."""
 
 from sskafka.metadata.scram_credentials import describe_user_scram_credentials
 from sskafka.model.errors import ErrorCode

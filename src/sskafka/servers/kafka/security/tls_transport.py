@@ -151,7 +151,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         """Decrypt what has arrived, and pass it on in pieces as large as the connection's buffer."""
         connection, tls, incoming = self._connection, self._tls, self._incoming
         assert tls is not None
-        has_more = True
+        has_more, is_at_end = True, False
         while has_more and not self._reading_paused and not connection.closed:
             view = connection.get_buffer(-1)
             filled, size = 0, len(view)
@@ -159,24 +159,19 @@ class TlsTransport(asyncio.BufferedProtocol):
                 while filled < size and has_more:
                     count = cast("int", tls.read(size - filled, view[filled:] if filled else view))
                     filled += count
-                    has_more = bool(count) and (incoming.pending > 0 or tls.pending() > 0)
+                    is_at_end = not count
+                    has_more = not is_at_end and (incoming.pending > 0 or tls.pending() > 0)
             except ssl.SSLWantReadError:
                 has_more = False
             except ssl.SSLError as error:
-                if filled:
-                    connection.buffer_updated(filled)
-                self._end_reading(error)
+                connection.drop(f"TLS failed: {_reason(error)}")
                 break
             if filled:
                 connection.buffer_updated(filled)
         if self._outgoing.pending:
             self._send_encrypted()
-
-    def _end_reading(self, error: ssl.SSLError) -> None:
-        if isinstance(error, ssl.SSLZeroReturnError):
+        if is_at_end:  # the client said that nothing follows, and waits for our word that this was heard
             self.close()
-        elif not self._connection.closed:
-            self._connection.drop(f"TLS failed: {_reason(error)}")
 
     def _send_encrypted(self) -> None:
         if self._socket is not None and self._outgoing.pending:

@@ -1,0 +1,66 @@
+"""How nodes connect to each other: the protocol of the listener, with the key and the login of its settings.
+
+    listener between brokers      sasl.mechanism.inter.broker.protocol
+    controller listeners          sasl.mechanism.controller.protocol
+
+A node presents `username` and `password` of `listener.name.NAME.MECHANISM.sasl.jaas.config`, and the key store of the
+listener as its own certificate, as in Apache Kafka.
+"""
+
+from typing import TYPE_CHECKING
+
+from sskafka.client.config import ConnectionConfig, configured
+from sskafka.model.listeners import PLAINTEXT, Endpoint
+from sskafka.model.security.listener_settings import JAAS, link_mechanism, mechanism_setting, prefixed
+from sskafka.model.security.sasl_messages import OAUTHBEARER
+from sskafka.model.setting import format_value
+from sskafka.model.settings import Settings
+
+if TYPE_CHECKING:
+    from sskafka.client.security import ClientSecurity
+
+_TLS = (
+    "ssl.keystore.location",
+    "ssl.keystore.password",
+    "ssl.keystore.key",
+    "ssl.keystore.certificate.chain",
+    "ssl.key.password",
+    "ssl.truststore.location",
+    "ssl.truststore.password",
+    "ssl.truststore.certificates",
+    "ssl.enabled.protocols",
+    "ssl.protocol",
+    "ssl.cipher.suites",
+    "ssl.endpoint.identification.algorithm",
+)
+_OAUTH = (
+    "sasl.oauthbearer.token.endpoint.url",
+    "sasl.oauthbearer.client.credentials.client.id",
+    "sasl.oauthbearer.client.credentials.client.secret",
+    "sasl.oauthbearer.scope",
+)
+
+
+def link_properties(settings: Settings, endpoint: Endpoint) -> dict[str, str]:
+    """Return the client properties with which this node connects to listeners like `endpoint`, secrets included."""
+    properties: dict[str, str | None] = {"security.protocol": endpoint.protocol}
+    if endpoint.uses_tls:
+        properties |= {name: format_value(settings.for_listener(endpoint.name, name)) for name in _TLS}
+    if endpoint.uses_sasl:
+        mechanism = link_mechanism(settings, endpoint)
+        key = prefixed(endpoint.name, mechanism, JAAS)
+        jaas = next((str(layer[key].value) for layer in settings.layers() if key in layer), None)
+        properties |= {"sasl.mechanism": mechanism, JAAS: jaas}
+        if mechanism == OAUTHBEARER:
+            values = {name: mechanism_setting(settings, endpoint.name, mechanism, name) for name in _OAUTH}
+            properties |= {name: format_value(value) for name, value in values.items()}
+    return {name: text for name, text in properties.items() if text is not None}
+
+
+def link_security(settings: Settings, endpoint: Endpoint) -> "ClientSecurity | None":
+    """Return how this node connects to listeners like `endpoint`; None for PLAINTEXT. Raise ConfigError."""
+    if endpoint.protocol == PLAINTEXT:
+        return None
+    from sskafka.client.security import client_security  # noqa: PLC0415  not for PLAINTEXT
+
+    return client_security(configured(ConnectionConfig, link_properties(settings, endpoint)))
