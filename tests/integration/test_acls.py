@@ -1,6 +1,8 @@
 """ACLs on running brokers: administration, forwarding, revocation, restarts, the ADR-0011 server."""
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from acl_lab import BROKER, CLIENT, SETTINGS, AclLab, AddressedClient, acl, error_codes
@@ -207,3 +209,21 @@ def test_every_broker_of_a_cluster_applies_and_forwards(start_cluster: StartClus
                 assert ErrorCode.TOPIC_AUTHORIZATION_FAILED in error_codes(client.call(other, 7))
     finally:
         lab.close()
+
+
+def test_the_audit_log_has_what_was_allowed_and_denied(start_broker: StartBroker, tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    broker = start_broker({**SETTINGS, "audit.log": path})
+    lab = AclLab(broker.bootstrap)
+    lab.revoke_all()
+    message, version = request_for(ApiKey.FETCH, "")
+    with lab.client() as client:
+        client.call(message, version)
+    lab.close()
+    broker.stop()
+    written = [json.loads(line) for line in path.read_text().splitlines()]
+    of_fetch = [line for line in written if line["host"] == CLIENT]
+    assert [(line["api"], line["operation"], line["resource"], line["allowed"]) for line in of_fetch] == [
+        ("Fetch", "READ", TOPIC, False)
+    ]
+    assert any(line["api"] == "CreateAcls" and line["allowed"] for line in written)

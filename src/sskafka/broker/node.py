@@ -105,6 +105,7 @@ class Broker:
         self._quotas = ConnectionQuotas(settings)
         self._controller_quotas = ConnectionQuotas(settings)
         self._registry = Registry(self._requests.spawn)
+        self._audit: on_demand.AuditLog | None = None
         self._client_quotas = ClientQuotaManager(settings)
         self._throttling = Throttling(self._client_quotas, self._clock.monotonic_ms)
         self._served = ServedApis()
@@ -352,10 +353,17 @@ class Broker:
         """Called on the control loop, which has an authorizer of its own."""
         return self._make_authorizer(control.direct.subscribe)
 
+    def _audit_log(self) -> "on_demand.AuditLog | None":
+        """Both event loops write to the same audit log."""
+        if self._audit is None and self.settings["audit.log"]:
+            self._audit = on_demand.AuditLog(self.settings, self._clock.now_ms)
+            self._stack.callback(self._audit.close)
+        return self._audit
+
     def _make_authorizer(self, subscribe: Callable[[MetadataListener], None]) -> Authorizer:
         if not self.settings["authorizer.class.name"]:
             return AllowAll()
-        authorizer = on_demand.AclAuthorizer(self.settings, self._clock.monotonic_ms)
+        authorizer = on_demand.AclAuthorizer(self.settings, self._clock.monotonic_ms, self._audit_log())
         subscribe(authorizer.metadata_changed)
         return authorizer
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sskafka.servers.adr.local_partitions import LocalPartitions as LocalPartitions
     from sskafka.servers.adr.remote_partitions import RemotePartitions as RemotePartitions
     from sskafka.servers.adr.service import AdrService as AdrService
+    from sskafka.servers.audit_log import AuditLog as AuditLog
     from sskafka.servers.http.configuration import Configuration as Configuration
     from sskafka.servers.http.supervisor import HttpServerProcess as HttpServerProcess
     from sskafka.servers.kafka.acl_authorizer import AclAuthorizer as AclAuthorizer
@@ -83,6 +84,7 @@ _MODULES = {
     "LocalPartitions": "sskafka.servers.adr.local_partitions",
     "RemotePartitions": "sskafka.servers.adr.remote_partitions",
     "AdrService": "sskafka.servers.adr.service",
+    "AuditLog": "sskafka.servers.audit_log",
     "Configuration": "sskafka.servers.http.configuration",
     "HttpServerProcess": "sskafka.servers.http.supervisor",
     "AclAuthorizer": "sskafka.servers.kafka.acl_authorizer",

@@ -59,7 +59,8 @@ Integer: TypeAlias = Literal[
     "replication.quota.window.num", "replication.quota.window.size.seconds",
     "alter.log.dirs.replication.quota.window.num", "alter.log.dirs.replication.quota.window.size.seconds",
     "controller.quota.window.num", "controller.quota.window.size.seconds", "log.dir.partition.base",
-    "socket.request.arrival.timeout.ms", "log.scrub.interval.ms", "log.scrub.bytes.per.second"
+    "socket.request.arrival.timeout.ms", "log.scrub.interval.ms", "log.scrub.bytes.per.second", "audit.log.max.bytes",
+    "audit.log.backups", "audit.log.max.per.second"
 ]
 List: TypeAlias = Literal[
     "process.roles", "listeners", "log.dir", "log.dirs", "cordoned.log.dirs", "log.cleanup.policy",
@@ -89,5 +90,5 @@ Text: TypeAlias = Literal[
     "super.users", "sasl.mechanism.inter.broker.protocol", "sasl.mechanism.controller.protocol", "ssl.keystore.type",
     "ssl.truststore.type", "ssl.client.auth", "ssl.protocol", "ssl.endpoint.identification.algorithm",
     "ssl.principal.mapping.rules", "sasl.oauthbearer.sub.claim.name", "http.listener", "adr.listener",
-    "partitioner.hash"
+    "partitioner.hash", "audit.log"
 ]

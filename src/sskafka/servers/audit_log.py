@@ -1,0 +1,131 @@
+"""The audit log: every decision of the authorizer as a line of JSON, written by a thread of its own.
+
+    {"time": "2026-11-17T10:15:00.123Z", "principal": "User:alice", "host": "10.0.0.7", "listener": "CLIENTS",
+     "api": "Fetch", "operation": "READ", "resource_type": "TOPIC", "resource": "orders", "allowed": true}
+
+Event loops only put decisions into a queue. At most a number of lines a second is written; a line {"dropped": N} tells
+how many are missing. A file that has become too large is renamed to PATH.1, the one before to PATH.2, and so on.
+"""
+
+import json
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import Any, TextIO
+
+from sskafka.model.acl import AclOperation, ResourceType
+from sskafka.model.settings import Settings
+from sskafka.servers.kafka.authorization import RequestContext
+
+log = logging.getLogger(__name__)
+
+Entry = dict[str, Any]
+
+SECOND_MS = 1000
+
+
+class AuditLog:
+    def __init__(self, settings: Settings, now_ms: Callable[[], int]) -> None:
+        """Open the file, and start the thread. Raises OSError if the file cannot be written."""
+        self._path = Path(settings["audit.log"])
+        self._size_max = settings["audit.log.max.bytes"]
+        self._backups = settings["audit.log.backups"]
+        self._per_second_max = settings["audit.log.max.per.second"]
+        self._now_ms = now_ms
+        self._second = 0
+        self._in_second = self._dropped = 0
+        self._lock = Lock()
+        self._file = self._open()
+        self._entries: SimpleQueue[Entry | None] = SimpleQueue()
+        self._thread = Thread(target=self._write_all, name="sskafka-audit", daemon=True)
+        self._thread.start()
+
+    def record(
+        self,
+        context: RequestContext,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        name: str,
+        *,
+        is_allowed: bool,
+    ) -> None:
+        """May be called on any thread; does not wait for the disk."""
+        now_ms = self._now_ms()
+        with self._lock:
+            if now_ms // SECOND_MS != self._second:
+                self._begin_second(now_ms)
+            if self._in_second >= self._per_second_max:
+                self._dropped += 1
+                return
+            self._in_second += 1
+        self._entries.put(
+            {
+                "time": _text(now_ms),
+                "principal": context.principal,
+                "host": context.host,
+                "listener": context.listener_name,
+                "api": context.api_name,
+                "operation": operation.name,
+                "resource_type": resource_type.name,
+                "resource": name,
+                "allowed": is_allowed,
+            }
+        )
+
+    def close(self) -> None:
+        """Write what is in the queue, and end the thread."""
+        with self._lock:
+            self._begin_second(self._now_ms())
+        self._entries.put(None)
+        self._thread.join()
+        self._file.close()
+
+    def _begin_second(self, now_ms: int) -> None:
+        self._second, self._in_second = now_ms // SECOND_MS, 0
+        if self._dropped:
+            self._entries.put({"time": _text(now_ms), "dropped": self._dropped})
+            self._dropped = 0
+
+    # -- the thread
+
+    def _write_all(self) -> None:
+        while (entry := self._entries.get()) is not None:
+            entries = [entry]
+            try:
+                while (more := self._entries.get_nowait()) is not None:
+                    entries.append(more)
+            except Empty:
+                self._write(entries)
+            else:
+                self._write(entries)
+                return
+
+    def _write(self, entries: list[Entry]) -> None:
+        try:
+            self._file.writelines(json.dumps(entry) + "\n" for entry in entries)
+            self._file.flush()
+            if self._file.tell() >= self._size_max:
+                self._rotate()
+        except OSError as error:  # a full disk must not end the broker
+            log.error("%d lines of the audit log %s are lost: %s", len(entries), self._path, error)
+
+    def _rotate(self) -> None:
+        self._file.close()
+        numbered = [self._path.with_name(f"{self._path.name}.{number}") for number in range(self._backups, 0, -1)]
+        for older, newer in zip(numbered, [*numbered[1:], self._path], strict=True):
+            if newer.exists():
+                newer.replace(older)
+        if not numbered:
+            self._path.unlink()
+        self._file = self._open()
+
+    def _open(self) -> TextIO:
+        return self._path.open("a", encoding="utf-8")
+
+
+def _text(now_ms: int) -> str:
+    moment = datetime.fromtimestamp(now_ms / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
