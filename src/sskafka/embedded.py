@@ -3,6 +3,9 @@
     with sskafka.Broker() as broker:
         producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers})
 
+    with sskafka.Broker(tls=True, sasl={"alice": "secret"}, acls=[]) as broker:
+        producer = confluent_kafka.Producer(broker.login("alice").librdkafka())
+
 The broker runs on its own thread and event loop, on a free port, in a temporary directory that is deleted afterwards;
 `directory=` keeps the data instead.
 """
@@ -10,14 +13,18 @@ The broker runs on its own thread and event loop, on a free port, in a temporary
 import asyncio
 import tempfile
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sskafka.broker import Broker
 from sskafka.model.settings import Settings
 from sskafka.runtime.event_loop import new_event_loop
+
+if TYPE_CHECKING:
+    from sskafka.client.client_login import ClientLogin
 
 T = TypeVar("T")
 
@@ -25,14 +32,31 @@ START_TIMEOUT_S = 30
 
 
 class EmbeddedBroker:
-    """A broker on its own thread. `settings` have Kafka's names, e.g. ``{"num.partitions": 3}``."""
+    """A broker on its own thread. `settings` have Kafka's names, e.g. ``{"num.partitions": 3}``.
+
+    `tls`: encrypted connections, with a certificate for localhost of an authority that exists as long as the broker.
+    `sasl`: users with their passwords, who log in with PLAIN or SCRAM.
+    `acls`: rules with the options of kafka-acls as keys, ``{"allow_principal": "alice", "operation": "Read",
+    "topic": "orders"}``; nobody may do anything else. None: everybody may do everything. Super users are a setting.
+    """
 
     def __init__(
-        self, settings: Mapping[str, object] | None = None, *, directory: str | None = None, port: int = 0
+        self,
+        settings: Mapping[str, object] | None = None,
+        *,
+        directory: str | None = None,
+        port: int = 0,
+        tls: bool = False,
+        sasl: Mapping[str, str] | None = None,
+        acls: Sequence[Mapping[str, object]] | None = None,
     ) -> None:
         self._overrides = {key: _as_text(value) for key, value in (settings or {}).items()}
         self._directory = directory
         self._port = port
+        self._tls = tls
+        self._users = dict(sasl) if sasl else None
+        self._acls = acls
+        self._certificates: Path | None = None
         self._cleanup = ExitStack()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._broker: Broker | None = None
@@ -51,6 +75,20 @@ class EmbeddedBroker:
     def adr_address(self) -> str | None:
         """host:port of the ADR-0011 server, if the setting ``adr.listener`` enables it."""
         return self._running().adr_address
+
+    def login(self, user: str | None = None, mechanism: str = "SCRAM-SHA-512") -> "ClientLogin":
+        """Return the properties of clients for a user: ``.kafka()``, ``.librdkafka()``, ``.aiokafka()`` and
+        ``.kafka_python()``. The first user if none is named."""
+        from sskafka.client.client_login import ClientLogin  # noqa: PLC0415  only secure brokers need it
+
+        users = self._users or {}
+        if user is None:
+            user = next(iter(users), "")
+        elif user not in users:
+            raise ValueError(f"there is no user {user!r}")
+        ca = str(self._certificates / "ca.pem") if self._certificates is not None else ""
+        protocol = _protocol(self._tls, self._users)
+        return ClientLogin(self.bootstrap_servers, protocol, ca, mechanism if users else "", user, users.get(user, ""))
 
     def start(self) -> Self:
         """Start the broker and return when it is ready; on failure, clean up and raise the error."""
@@ -73,6 +111,7 @@ class EmbeddedBroker:
         self._cleanup.callback(self._end_thread, thread)
         self._call(self._broker.start)
         try:
+            self._call(self._add_users_and_acls)
             self._call(self._broker.servers_open)
         except BaseException:
             self._call(self._broker.stop)
@@ -96,8 +135,36 @@ class EmbeddedBroker:
         self.stop()
 
     def _settings_for(self, directory: str) -> dict[str, str]:
-        listener = f"PLAINTEXT://127.0.0.1:{self._port}"
-        return {"node.id": "1", "listeners": listener, "log.dirs": directory, **self._overrides}
+        listener = f"{_protocol(self._tls, self._users)}://127.0.0.1:{self._port}"
+        own = {"node.id": "1", "listeners": listener, "log.dirs": directory}
+        return {**own, **self._security_settings(), **self._overrides}
+
+    def _security_settings(self) -> dict[str, str]:
+        if not self._tls and self._users is None and self._acls is None:
+            return {}
+        from sskafka.broker import local_security as security  # noqa: PLC0415  only secure brokers need it
+
+        settings: dict[str, str] = {}
+        if self._tls:
+            directory = self._cleanup.enter_context(tempfile.TemporaryDirectory(prefix="sskafka-certificates-"))
+            self._certificates = Path(directory)
+            settings |= security.tls_settings(security.make_certificates(self._certificates, "broker"))
+        if self._users is not None:
+            listener = _protocol(self._tls, self._users)
+            settings |= security.sasl_settings(listener, self._users, security.new_password())
+        if self._acls is not None:
+            settings |= security.authorizer_settings()
+        return settings
+
+    async def _add_users_and_acls(self) -> None:
+        if not self._users and not self._acls:
+            return
+        from sskafka.broker import local_security as security  # noqa: PLC0415  only secure brokers need it
+
+        assert self._broker is not None
+        await security.add_users(self._broker, self._users or {})
+        bindings = [binding for rule in self._acls or () for binding in security.acl_bindings(rule)]
+        await security.add_acls(self._broker, bindings)
 
     def _running(self) -> Broker:
         if self._broker is None:
@@ -113,6 +180,10 @@ class EmbeddedBroker:
         self._loop.call_soon_threadsafe(self._loop.stop)
         thread.join()
         self._loop.close()
+
+
+def _protocol(tls: bool, users: Mapping[str, str] | None) -> str:
+    return f"SASL_{'SSL' if tls else 'PLAINTEXT'}" if users is not None else "SSL" if tls else "PLAINTEXT"
 
 
 def _as_text(value: object) -> str:

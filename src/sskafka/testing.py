@@ -4,7 +4,14 @@
         producer = Producer({"bootstrap.servers": sskafka_broker.bootstrap_servers})
 
 `sskafka_broker` is a new broker for each test; `sskafka_session_broker` is shared by all tests. To change the settings,
-override the fixture `sskafka_settings`.
+override the fixture `sskafka_settings`. TLS, users and ACLs are in the fixture `sskafka_security`:
+
+    @pytest.fixture
+    def sskafka_security():
+        return {"tls": True, "sasl": {"alice": "secret"}, "acls": [...]}
+
+    def test_orders(sskafka_broker):
+        producer = Producer(sskafka_broker.login("alice").librdkafka())
 
 `sskafka_spark` is a Spark session for test cases of pipelines (requires the extra `spark`):
 
@@ -14,7 +21,7 @@ override the fixture `sskafka_settings`.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -33,8 +40,14 @@ def sskafka_settings() -> dict[str, object]:
 
 
 @pytest.fixture
-def sskafka_broker(sskafka_settings: dict[str, object]) -> "Iterator[Broker]":
-    with sskafka.Broker(sskafka_settings) as broker:
+def sskafka_security() -> dict[str, Any]:
+    """`tls`, `sasl` and `acls` of `sskafka.Broker`; override it in a module or conftest."""
+    return {}
+
+
+@pytest.fixture
+def sskafka_broker(sskafka_settings: dict[str, object], sskafka_security: dict[str, Any]) -> "Iterator[Broker]":
+    with sskafka.Broker(sskafka_settings, **sskafka_security) as broker:
         yield broker
 
 

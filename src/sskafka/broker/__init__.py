@@ -7,6 +7,7 @@ kafka_listeners.py  the Kafka listeners, which can be opened and closed while th
 api_handlers.py     the handlers of the Kafka APIs
 services.py         replicas, coordinators and background work of a broker
 coordinators.py     the group and transaction coordinators
+local_security.py   certificates, users and ACLs of brokers on this machine
 other_servers.py    HTTP and ADR-0011
 first_topics.py     the topics of `topics.file`
 quorum_discovery.py the voters, asked from controller.quorum.bootstrap.servers

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sskafka.broker import on_demand
 from sskafka.broker.api_handlers import serve_broker_apis, serve_controller_apis
@@ -151,6 +151,10 @@ class Broker:
     async def failure(self) -> None:
         """Wait until a background task fails, and raise its error: the broker must not run without the task."""
         await self._background.failure()
+
+    async def ask_controller(self, request: Any, timeout_ms: int) -> Any:
+        """Return the answer of the active controller to a request of this node itself, which may do everything."""
+        return await self._control.client.ask(request, timeout_ms)
 
     def samples(self) -> Iterator[Sample]:
         """Yield all metrics under their Kafka names. A caller that pauses in between sees values of different times."""
