@@ -10,11 +10,11 @@ If the directory holds a cluster already, only the settings given in the command
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from sskafka.cli.cluster.ports import HOST, KAFKA, SERVERS, PortOption, Ports, Server
+from sskafka.cli.cluster.ports import HOST, OTHER_SERVERS, PortOption, Ports, Server, kafka_server
 from sskafka.cli.failures import CommandError
 from sskafka.cli.start import PID_FILE
 from sskafka.lab import LAB_SETTINGS
@@ -63,9 +63,13 @@ class BrokerHome(NamedTuple):
         return parse_properties(self.properties_file.read_text())
 
     def write_properties(self, properties: Mapping[str, str]) -> None:
-        """Write the file and rename it into place, because another `start` may be reading it."""
+        """Write the file and rename it into place, because another `start` may be reading it.
+
+        Only its owner can read a file with passwords."""
         self.path.mkdir(parents=True, exist_ok=True)
         partial = self.properties_file.with_suffix(".partial")
+        partial.unlink(missing_ok=True)
+        partial.touch(mode=0o600 if any(key.endswith("sasl.jaas.config") for key in properties) else 0o666)
         partial.write_text(format_properties(properties))
         partial.replace(self.properties_file)
 
@@ -119,16 +123,27 @@ def _ports_of(cluster: LocalCluster, number: int, options: Mapping[Server, PortO
 
 
 def write_settings(
-    cluster: LocalCluster, ports: Sequence[Ports], overrides: Mapping[str, str], *, lab: bool
+    cluster: LocalCluster,
+    ports: Sequence[Ports],
+    overrides: Mapping[str, str],
+    *,
+    lab: bool,
+    security_of: Callable[[BrokerHome], Mapping[str, str]] | None = None,
 ) -> list[str]:
-    """Write each broker's server.properties. Return warnings about the settings."""
+    """Write each broker's server.properties. Return warnings about the settings.
+
+    `security_of`: the settings of a broker with TLS and SASL, which contain secrets."""
     cluster_id = uuid_text(random_uuid(os.urandom))
-    voters = ",".join(f"{home.node_id}@{HOST}:{own[KAFKA]}" for home, own in zip(cluster.homes, ports, strict=True))
+    voters = ",".join(
+        f"{home.node_id}@{HOST}:{own[kafka_server(own)]}" for home, own in zip(cluster.homes, ports, strict=True)
+    )
     if "topics.file" in overrides:  # a broker that is restarted alone may have another working directory
         overrides = {**overrides, "topics.file": str(Path(overrides["topics.file"]).resolve())}
     texts = []
     for home, own_ports in zip(cluster.homes, ports, strict=True):
         stated = _first_settings(home, cluster_id) if cluster.is_new else home.read_properties()
+        if security_of is not None:
+            stated |= security_of(home)
         stated |= {**_own_settings(home, own_ports, voters), **(LAB_SETTINGS if lab else {}), **overrides}
         texts.append(stated)
     warnings = Settings.resolve(texts[0], os.environ).warnings
@@ -144,7 +159,8 @@ def _first_settings(home: BrokerHome, cluster_id: str) -> dict[str, str]:
 
 
 def _own_settings(home: BrokerHome, ports: Ports, voters: str) -> dict[str, str]:
-    addresses = {server.setting: server.address(ports.get(server)) for server in SERVERS}
+    servers = (kafka_server(ports), *OTHER_SERVERS)
+    addresses = {server.setting: server.address(ports.get(server)) for server in servers}
     return addresses | {
         "process.roles": "broker,controller",
         "node.id": str(home.node_id),

@@ -36,12 +36,19 @@ class Server(NamedTuple):
 
 
 KAFKA = Server("PLAINTEXT", LISTENERS, "--kafka-port", 9092)
+SECURE_KAFKA = Server("SASL_SSL", LISTENERS, "--kafka-port", 9092)
+"""Instead of KAFKA, in a cluster with TLS and SASL."""
 HTTP = Server("http.listener", "http.listener", "--http-port", 8001)
 ADR = Server("adr.listener", "adr.listener", "--adr-port", 9180)
-SERVERS = (KAFKA, HTTP, ADR)
+OTHER_SERVERS = (HTTP, ADR)
 
 Ports = Mapping[Server, int]
 """Ports of one broker's enabled servers."""
+
+
+def kafka_server(ports: Ports) -> Server:
+    """Return KAFKA or SECURE_KAFKA, whichever the broker has."""
+    return SECURE_KAFKA if SECURE_KAFKA in ports else KAFKA
 
 
 class PortOption(NamedTuple):

@@ -5,7 +5,7 @@ Brokers with an HTTP server must report ready there too.
 
 import asyncio
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sskafka.cli.output import talk
 from sskafka.client.connection import Address, ConnectionOptions, connect
@@ -13,7 +13,9 @@ from sskafka.client.errors import ClientError
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 
-_OPTIONS = ConnectionOptions(client_id="sskafka-cluster", connect_timeout_ms=2000, request_timeout_ms=2000)
+if TYPE_CHECKING:
+    from sskafka.client.security import ClientSecurity
+
 _POLL_S = 0.05
 _PATIENCE_S = 10.0
 _HTTP_TIMEOUT_S = 2.0
@@ -25,27 +27,32 @@ class Member(NamedTuple):
     http: Address | None = None
 
 
-async def until_ready(members: Sequence[Member]) -> None:
+async def until_ready(members: Sequence[Member], security: "ClientSecurity | None" = None) -> None:
     """Return when the cluster is ready. Print what is missing from time to time."""
+    options = ConnectionOptions(
+        client_id="sskafka-cluster", connect_timeout_ms=2000, request_timeout_ms=2000, security=security
+    )
     waiting = {member.node_id: "does not answer" for member in members}
     async with asyncio.TaskGroup() as tasks:
         narrator = tasks.create_task(_tell_waiting(waiting))
-        watchers = [tasks.create_task(_watch(member, members, waiting)) for member in members]
+        watchers = [tasks.create_task(_watch(member, members, waiting, options)) for member in members]
         await asyncio.wait(watchers)
         narrator.cancel()
 
 
-async def _watch(member: Member, members: Sequence[Member], waiting: dict[int, str]) -> None:
-    while problem := await _problem(member, members):
+async def _watch(
+    member: Member, members: Sequence[Member], waiting: dict[int, str], options: ConnectionOptions
+) -> None:
+    while problem := await _problem(member, members, options):
         waiting[member.node_id] = problem
         await asyncio.sleep(_POLL_S)
     del waiting[member.node_id]
 
 
-async def _problem(member: Member, members: Sequence[Member]) -> str:
+async def _problem(member: Member, members: Sequence[Member], options: ConnectionOptions) -> str:
     """Return why this broker is not ready yet, or an empty string. Its answer does not include fenced brokers."""
     try:
-        connection = await connect(member.address, _OPTIONS)
+        connection = await connect(member.address, options)
         try:
             answer = await connection.request(DescribeClusterRequest(), DescribeClusterResponse)
         finally:

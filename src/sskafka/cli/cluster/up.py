@@ -9,12 +9,12 @@ import asyncio
 import signal
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sskafka.cli.cluster.homes import OWN_KEYS, LocalCluster, find_cluster, wanted_ports, write_settings
-from sskafka.cli.cluster.ports import ADR, ANY_PORT, HOST, HTTP, KAFKA, PortOption, Ports
+from sskafka.cli.cluster.ports import ADR, ANY_PORT, HOST, HTTP, KAFKA, SECURE_KAFKA, PortOption, Ports, kafka_server
 from sskafka.cli.cluster.processes import BrokerProcess, bound_sockets, last_lines
 from sskafka.cli.cluster.readiness import Member, until_ready
 from sskafka.cli.failures import CommandError
@@ -23,6 +23,9 @@ from sskafka.cli.output import talk
 from sskafka.cli.stop_signals import StopSignals
 from sskafka.cli.usage import key_values
 from sskafka.client.connection import Address
+
+if TYPE_CHECKING:
+    from sskafka.cli.cluster.secure import ClusterSecurity
 
 DEFAULT_BROKERS = 3
 DEFAULT_DIRECTORY = Path("sskafka-cluster")
@@ -73,19 +76,32 @@ def up(
     lab: Annotated[
         bool, typer.Option("--lab", help="Settings for the lab: directories counted from 1, lab API enabled.")
     ] = False,
+    secure: Annotated[
+        bool, typer.Option("--secure", help="TLS, SASL and ACLs, with a certificate authority and a user `admin`.")
+    ] = False,
 ) -> None:
     """Start brokers on this machine as one cluster and run until they stop."""
     cluster = find_cluster(directory, brokers, DEFAULT_BROKERS)
+    security = _find_security(cluster, secure)
     if adr_port is None and kafka_port == ANY_PORT:
         adr_port = ANY_PORT
     options = {
-        KAFKA: PortOption(kafka_port),
+        KAFKA if security is None else SECURE_KAFKA: PortOption(kafka_port),
         HTTP: PortOption(http_port, is_open=http),
-        ADR: PortOption(adr_port, is_open=adr),
+        ADR: PortOption(adr_port, is_open=adr and security is None),  # its clients cannot log in
     }
     ports = wanted_ports(cluster, options)
     settings = _settings_for_all(overrides)
-    raise typer.Exit(asyncio.run(run_cluster(cluster, ports, settings, lab=lab)))
+    raise typer.Exit(asyncio.run(run_cluster(cluster, ports, settings, lab=lab, security=security)))
+
+
+def _find_security(cluster: LocalCluster, secure: bool) -> "ClusterSecurity | None":
+    is_secure = not cluster.is_new and cluster.homes[0].read_properties()["listeners"].startswith(SECURE_KAFKA.name)
+    if not secure and not is_secure:
+        return None
+    from sskafka.cli.cluster.secure import find_security  # noqa: PLC0415  not for other clusters
+
+    return find_security(cluster, is_wanted=secure)
 
 
 def _settings_for_all(overrides: list[str] | None) -> dict[str, str]:
@@ -115,15 +131,18 @@ async def run_cluster(
     *,
     lab: bool = False,
     guest: Guest = print_ready_line,
+    security: "ClusterSecurity | None" = None,
 ) -> int:
     """Run the brokers until a signal arrives or the guest ends. Return the exit code."""
-    supervisor = Supervisor(StopSignals())
+    supervisor = Supervisor(StopSignals(), security)
     try:
         with bound_sockets(cluster.homes, ports) as sockets_of_all:
             ports = [
                 {server: bound.getsockname()[1] for server, bound in sockets.items()} for sockets in sockets_of_all
             ]
-            for warning in write_settings(cluster, ports, settings, lab=lab):
+            for warning in write_settings(
+                cluster, ports, settings, lab=lab, security_of=security.settings_of if security else None
+            ):
                 talk(f"warning: {warning}")
             for home, sockets in zip(cluster.homes, sockets_of_all, strict=True):
                 supervisor.watch(await BrokerProcess.start(home, sockets))
@@ -135,7 +154,21 @@ async def run_cluster(
 
 def _member(node_id: int, ports: Ports) -> Member:
     http = Address(HOST, ports[HTTP]) if HTTP in ports else None
-    return Member(node_id, Address(HOST, ports[KAFKA]), http)
+    return Member(node_id, Address(HOST, ports[kafka_server(ports)]), http)
+
+
+async def _until_usable(members: Sequence[Member], security: "ClusterSecurity | None") -> None:
+    """Return when clients can use the cluster; in a secure one, when there is a user to log in."""
+    if security is None:
+        await until_ready(members)
+        return
+    from sskafka.cli.cluster.secure import add_admin, tell_login  # noqa: PLC0415  not for other clusters
+    from sskafka.client.security import client_security  # noqa: PLC0415
+
+    await until_ready(members, client_security(security.connection_config()))
+    addresses = [str(member.address) for member in members]
+    await add_admin(security, ",".join(addresses))
+    tell_login(security, addresses)
 
 
 def _ready_line(members: Sequence[Member]) -> str:
@@ -147,15 +180,16 @@ def _ready_line(members: Sequence[Member]) -> str:
 class Supervisor:
     """Supervises the brokers from start to exit. Returns the exit code of the command."""
 
-    def __init__(self, signals: StopSignals) -> None:
+    def __init__(self, signals: StopSignals, security: "ClusterSecurity | None" = None) -> None:
         self._signals = signals
+        self._security = security
         self._endings: dict[asyncio.Future[None], BrokerProcess] = {}
 
     def watch(self, broker: BrokerProcess) -> None:
         self._endings[asyncio.ensure_future(broker.ended())] = broker
 
     async def run(self, members: Sequence[Member], guest: Guest) -> int:
-        ready = asyncio.ensure_future(until_ready(members))
+        ready = asyncio.ensure_future(_until_usable(members, self._security))
         try:
             await self._first_of(ready, self._signals.first)
         finally:
