@@ -123,6 +123,20 @@ class TrustsItsMemory(CommitProtocol):
         return (yield from super().commit(attempt, epoch))
 
 
+class CommitsPartsInTheBackground(CommitProtocol):
+    """Spark begins the next batch while parts of the decided one are still open, and its tasks use their ids again."""
+
+    def _carry_out(self, intent: Decision, driver: Transaction, plan: Plan, attempt: Attempt) -> Steps[Decision]:
+        yield from ()
+        self._unrecorded = intent, driver
+        return intent
+
+    def record(self) -> Steps[None]:
+        unrecorded, self._unrecorded = self._unrecorded, None
+        if unrecorded is not None:
+            yield from self._settle(*unrecorded)
+
+
 class LeavesFailedAttemptsOpen(CommitProtocol):
     """Nobody aborts what older epochs left, and two-phase transactions have no timeout."""
 
@@ -164,6 +178,7 @@ PROTOCOL_BUGS: tuple[type[CommitProtocol], ...] = (
     WritesRepeatedBatches,
     ForgetsItsOwnIntent,
     TrustsItsMemory,
+    CommitsPartsInTheBackground,
     LeavesFailedAttemptsOpen,
 )
 OTHER_BUGS: tuple[type[Simulation], ...] = (SharesIdsBetweenAttempts, SweepsNewerEpochs)

@@ -152,7 +152,7 @@ class SparkRun:
         self.failures: dict[tuple[int, int], int] = {}
         self.actors: list[Actor] = []
         self._committer: tuple[CommitProtocol, Actor] | None = None
-        """The process that committed the last batch."""
+        """The process that committed the last batch, and what it did last: it records outcomes by itself."""
         self.driver = self.start("driver", self._drive())
 
     def start(self, name: str, work: Generator[Any, Any, Any]) -> Actor:
@@ -171,9 +171,16 @@ class SparkRun:
         if self._committer is not None:
             kept, last = self._committer
             if last.is_done and last.error is None and self.simulation.choices.random() < 0.8:
-                protocol = kept
-        self._committer = protocol, self.start(f"commit {batch}", protocol.commit(attempt, epoch))
-        return self._committer[1]
+                protocol = kept  # one that was still recording would be waited for: the order is the same
+        committing = self.start(f"commit {batch}", protocol.commit(attempt, epoch))
+        self._committer = protocol, committing
+        return committing
+
+    def _start_record(self, batch: int) -> None:
+        """The process of the last commit records the outcome while the next batch begins."""
+        assert self._committer is not None
+        protocol, _ = self._committer
+        self._committer = protocol, self.start(f"record {batch}", protocol.record())
 
     # -- the driver
 
@@ -195,6 +202,7 @@ class SparkRun:
                 aborting = self.start(f"abort {batch}", self.protocol().abort(attempt, epoch))
                 yield Wait(lambda one=aborting: one.is_done)
                 return f"failed: {committing.error if committing else 'a task failed'}"
+            self._start_record(batch)
             yield lambda batch=batch: self._note(batch)
         return "done"
 

@@ -1,5 +1,6 @@
 """How many requests a micro-batch takes on real brokers: what Spark calls is called here, in one process."""
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,10 +16,12 @@ from sskafka.client.transactions import describe, initialize
 from sskafka.pipelines.connector import sink
 from sskafka.pipelines.connector.options import BOOTSTRAP, sink_options, source_options
 from sskafka.pipelines.connector.planning import ClusterSession
+from sskafka.pipelines.connector.recording import REUSED
 from sskafka.pipelines.connector.sink import StreamWriter
 from sskafka.pipelines.connector.source import StreamReader
 
 BATCHES = 6
+STEADY_COMMIT = {"DescribeTransactions": 1, "AddPartitionsToTxn": 2, "Produce": 2, "EndTxn": 3}
 
 
 class TaskContext:
@@ -105,8 +108,32 @@ def test_a_batch_in_the_steady_state(
         "plan": {"OffsetCommit": 1, "Metadata": 1, "ListOffsets": 2},
         "read": {"Fetch": 1},
         "write": {"InitProducerId": 1, "AddPartitionsToTxn": 1, "Produce": 1},
-        "commit": {"DescribeTransactions": 1, "AddPartitionsToTxn": 2, "Produce": 2, "EndTxn": 3},
+        "commit": STEADY_COMMIT,
     }
+
+
+def test_the_outcome_is_recorded_while_spark_begins_the_next_batch(
+    bootstrap: str, new_topic: Callable[..., str], requests: Requests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(REUSED, "1")
+    target = new_topic(1)
+    options = sink_options({BOOTSTRAP: bootstrap, "topic": target, "transactionalIdPrefix": target})
+    threads, commits = set(), []
+    record = StreamWriter._record
+    monkeypatch.setattr(
+        StreamWriter, "_record", lambda *of: (threads.add(threading.current_thread().name), record(*of))[1]
+    )
+    for batch in range(BATCHES):
+        monkeypatch.setattr(sink.TaskContext, "get", classmethod(lambda _, batch=batch: TaskContext(target, batch)))
+        rows = pa.RecordBatch.from_pydict({"value": [b"%d" % batch]})
+        message = StreamWriter(options).write(iter([rows]))
+        sink.recorder.wait()
+        requests.taken()
+        StreamWriter(options).commit([message], batch)
+        sink.recorder.wait()
+        commits.append(requests.taken())
+    assert threads == {"outcome-recorder"}
+    assert min(commits[1:], key=Counter.total) == STEADY_COMMIT
 
 
 def test_a_commit_reads_the_control_topic_again_once_another_process_has_committed(

@@ -5,8 +5,9 @@ performs the effects on a cluster; the simulation performs them on a model of on
 describes the states.
 
     task      claim ─> epoch E ─> writes in its own transaction, named after E, and leaves it open
-    driver    commit: hold E ─> settle earlier decision ─> inspect every part ─> decide ─> settle ─> sweep
+    driver    commit: hold E ─> settle earlier decision ─> inspect every part ─> decide ─> commit every part ─> sweep
                       └── next batch of the same process: uses what the last one left, without asking
+              record: write the outcome, while Spark begins the next batch
               abort:  hold   ─> decided? complete it : release E, then abort the parts
 
 The rules that make it safe:
@@ -23,6 +24,9 @@ The rules that make it safe:
 6. Only the task attempt itself initializes the transactional id of an open transaction of the newest epoch: ids
    contain the epoch and the process. A sweep aborts transactions of older epochs, and of its own epoch exactly those
    that it has seen.
+7. Spark begins the next batch only after every part of a decided batch is committed: tasks use their transactional ids
+   again, which would abort an open part. That the parts are committed may be recorded later. If nobody records it, the
+   next owner finds the batch decided, commits its parts again, and looks up those whose ids were used since.
 """
 
 from collections.abc import Generator, Sequence
@@ -178,6 +182,8 @@ class CommitProtocol:
         self._query = query
         self._kept: tuple[Decision, Transaction] | None = None
         """The last decision that this process wrote, and the driver's transaction with which it wrote."""
+        self._unrecorded: tuple[Decision, Transaction] | None = None
+        """The outcome of the batch that this process has committed last, until `record` writes it."""
 
     # -- ownership of a query
 
@@ -246,14 +252,17 @@ class CommitProtocol:
     def _settle(self, held: Decision, driver: Transaction) -> Steps[tuple[Decision, Transaction]]:
         """Commit the decided parts, and record the outcome of each."""
         while held.phase is Phase.DECIDED:
-            parts = []
-            for part in held.parts:
-                parts.append((yield from self._forward(part)))  # noqa: PERF401  a comprehension cannot yield
-            settled = held.settled(parts)
+            settled = yield from self._parts_committed(held)
             if (yield WriteDecision(settled, driver)):
                 return settled, driver
             held, driver = yield from self._hold(held.epoch)
         return held, driver
+
+    def _parts_committed(self, held: Decision) -> Steps[Decision]:
+        parts = []
+        for part in held.parts:
+            parts.append((yield from self._forward(part)))  # noqa: PERF401  a comprehension cannot yield
+        return held.settled(parts)
 
     def _forward(self, part: Part) -> Steps[Part]:
         if part.fate is Fate.COMMITTED:
@@ -282,7 +291,10 @@ class CommitProtocol:
     # -- committing a batch
 
     def commit(self, attempt: Attempt, epoch: int | None) -> Steps[Decision]:
-        """Decide the batch and commit its parts. `epoch` is the epoch of the tasks; None if no task wrote a record."""
+        """Decide the batch and commit its parts. `epoch` is the epoch of the tasks; None if no task wrote a record.
+
+        The caller runs `record` afterwards, and before the next `commit` of this object."""
+        self._unrecorded = None
         if epoch is None:
             epoch = yield from self.claim()
         if not attempt.parts and (yield from self._has_nothing_to_do(epoch)):
@@ -402,7 +414,18 @@ class CommitProtocol:
                     "transaction.max.timeout.ms), or with smaller batches (maxOffsetsPerTrigger)"
                 )
 
+    def record(self) -> Steps[None]:
+        """Write the outcome of the batch that `commit` has committed; does nothing if that is written."""
+        unrecorded, self._unrecorded = self._unrecorded, None
+        if unrecorded is not None and (yield WriteDecision(*unrecorded)):
+            self._kept = unrecorded if unrecorded[0].swept else None
+
     def _carry_out(self, intent: Decision, driver: Transaction, plan: Plan, attempt: Attempt) -> Steps[Decision]:
+        if not plan.drop and not attempt.had_failures:
+            outcome = yield from self._parts_committed(intent)
+            if outcome.is_committed:
+                self._unrecorded = outcome, driver
+                return outcome
         settled, driver = yield from self._settle(intent, driver)
         yield from self._abort_parts(plan.drop)
         if settled.phase is Phase.PARTIAL:

@@ -139,7 +139,17 @@ class Committer:
         return self._done(self._protocol.claim())
 
     def commit(self, attempt: Attempt, epoch: int | None = None) -> Decision:
+        """Commit a batch and record the outcome."""
+        decision = self.commit_unrecorded(attempt, epoch)
+        self.record()
+        return decision
+
+    def commit_unrecorded(self, attempt: Attempt, epoch: int | None = None) -> Decision:
+        """Commit a batch. Its rows are visible; `record` must follow, and may run while Spark begins the next batch."""
         return self._done(self._protocol.commit(attempt, epoch))
+
+    def record(self) -> None:
+        self._done(self._protocol.record())
 
     def abort(self, attempt: Attempt, epoch: int | None = None) -> Decision | None:
         return self._done(self._protocol.abort(attempt, epoch))

@@ -8,6 +8,7 @@ import logging
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -29,6 +30,7 @@ from sskafka.pipelines.connector.kept_sessions import kept_session
 from sskafka.pipelines.connector.options import Guarantee, SinkOptions
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.producing import TaskProducer
+from sskafka.pipelines.connector.recording import OutcomeRecorder
 from sskafka.pipelines.connector.task_ids import ids_of_this_process
 
 logger = logging.getLogger(__name__)
@@ -66,6 +68,8 @@ _epochs: dict[tuple[str, Owner], int] = {}
 _committers: dict[tuple[str, Owner], tuple[ClusterSession, Committer]] = {}
 """Committers, with their sessions, of queries whose batches this process has committed. They know the last decision."""
 COMMITTERS_MAX = 32
+
+recorder = OutcomeRecorder()
 
 
 def check_columns(schema: StructType, options: SinkOptions) -> None:
@@ -176,9 +180,20 @@ class StreamWriter(DataSourceStreamArrowWriter):
         written = _written(messages)
         if self._options.guarantee is not Guarantee.EXACTLY_ONCE or not written:
             return
+        recorder.wait()
         with kept_session(self._options.bootstrap, self._options.connection) as session:
             committer = self._kept_committer(session, written[0].query_id, written[0].run)
-            committer.commit(self._attempt(written, batchId), _epoch_of(written))
+            committer.commit_unrecorded(self._attempt(written, batchId), _epoch_of(written))
+        recorder.start(partial(self._record, session, committer))
+
+    def _record(self, committed_with: ClusterSession, committer: Committer) -> None:
+        """Record the outcome of the batch. If this fails, the next commit reads the decision and settles it."""
+        try:
+            with kept_session(self._options.bootstrap, self._options.connection) as session:
+                if session is committed_with:
+                    committer.record()
+        except (ClientError, KafkaError, ConnectorError) as error:
+            logger.warning("the outcome of a batch was not recorded; the next commit settles it: %s", error)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Abort the batch. Errors are only logged: the query has failed already, for a reason that says more."""
