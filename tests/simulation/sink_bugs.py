@@ -10,7 +10,6 @@ from sskafka.client.transactions import Transaction
 from sskafka.pipelines.connector.commit_protocol import (
     AbortOlder,
     Attempt,
-    CommitPart,
     CommitProtocol,
     FenceDriver,
     Plan,
@@ -42,9 +41,9 @@ class DecidesUnseen(CommitProtocol):
 class TakesRefusedForDone(CommitProtocol):
     """A commit that is refused counts as one that was done before."""
 
-    def _forward(self, part: Part) -> Steps[Part]:
-        yield CommitPart(part)
-        return part._replace(fate=Fate.COMMITTED)
+    def _fate_of_refused(self, part: Part) -> Steps[Fate]:
+        yield from ()
+        return Fate.COMMITTED
 
 
 class DecidesInAnyEpoch(CommitProtocol):

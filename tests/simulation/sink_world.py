@@ -5,7 +5,7 @@ aborts. What the protocol asks for in one effect, but clients do in several requ
 """
 
 import random
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -138,10 +138,10 @@ class World:
                 return self._peek()
             case effects.WriteDecision(decision, driver):
                 return self._write(decision, driver)
-            case effects.Inspect(part):
-                return self._inspect(part)
-            case effects.CommitPart(part):
-                return self._commit_part(part)
+            case effects.InspectParts(parts):
+                return self._in_any_order(self._inspect, parts)
+            case effects.CommitParts(parts):
+                return self._in_any_order(self._commit_part, parts)
             case effects.AbortPart(part):
                 return self._abort_exactly(part.transaction)
             case effects.LookUp(part):
@@ -172,6 +172,13 @@ class World:
         new = [part.transaction for part in decision.parts if part.transaction not in before]
         epochs = {epoch_of(transaction.transactional_id) for transaction in new}
         assert epochs <= {decision.epoch}, f"transactions of epochs {epochs} are decided in epoch {decision.epoch}"
+
+    def _in_any_order(self, ask: Callable[[Part], Any], parts: tuple[Part, ...]) -> Generator[Any, Any, list[Any]]:
+        """Each part is a step, and others do theirs in between."""
+        answers: dict[int, Any] = {}
+        for place in self.rng.sample(range(len(parts)), len(parts)):
+            answers[place] = yield lambda part=parts[place]: ask(part)
+        return [answers[place] for place in range(len(parts))]
 
     def _inspect(self, part: Part) -> Condition:
         producer = self.producers[part.transaction.transactional_id]

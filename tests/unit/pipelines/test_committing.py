@@ -1,6 +1,6 @@
 """Exactly once, whatever dies when: every crash point of a driver and its tasks, against a model of the coordinator."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -75,6 +75,20 @@ class Cluster:
         self.ended[name] = (epoch, commit)
         if commit:
             self.topic += rows
+
+    def end_all(self, transactions: Sequence[Transaction], *, commit: bool) -> list[KafkaError | None]:
+        errors: list[KafkaError | None] = []
+        for transaction in transactions:
+            try:
+                self.end(transaction, commit=commit)
+            except KafkaError as error:
+                errors.append(error)
+            else:
+                errors.append(None)
+        return errors
+
+    def conditions_of(self, transactions: Sequence[Transaction]) -> list[Condition]:
+        return [self.condition_of(transaction) for transaction in transactions]
 
     def condition_of(self, transaction: Transaction) -> Condition:
         name = transaction.transactional_id

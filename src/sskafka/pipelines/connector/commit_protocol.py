@@ -74,17 +74,18 @@ class WriteDecision:
 
 
 @dataclass(frozen=True, slots=True)
-class Inspect:
-    """Ask the coordinator for the state of a transaction. Result: a `Condition`."""
+class InspectParts:
+    """Ask the coordinators for the states of transactions, in any order. Result: a `Condition` for each part."""
 
-    part: Part
+    parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class CommitPart:
-    """Commit a transaction. Result: empty if it is committed, otherwise the reason why it never can be."""
+class CommitParts:
+    """Commit transactions, in any order. Result: for each part, empty if it is committed, otherwise the reason why it
+    never can be."""
 
-    part: Part
+    parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +128,8 @@ Effect: TypeAlias = (
     | ReadDecision
     | PeekDecision
     | WriteDecision
-    | Inspect
-    | CommitPart
+    | InspectParts
+    | CommitParts
     | AbortPart
     | LookUp
     | AbortOlder
@@ -259,23 +260,22 @@ class CommitProtocol:
         return held, driver
 
     def _parts_committed(self, held: Decision) -> Steps[Decision]:
-        parts = []
-        for part in held.parts:
-            parts.append((yield from self._forward(part)))  # noqa: PERF401  a comprehension cannot yield
-        return held.settled(parts)
+        """Return the decision with the fate of each part."""
+        left = tuple(part for part in held.parts if part.fate is not Fate.COMMITTED)
+        causes = yield CommitParts(left)
+        fates = {}
+        for part, cause in zip(left, causes, strict=True):
+            fates[part.transaction] = (yield from self._fate_of_refused(part)) if cause else Fate.COMMITTED
+        return held.settled([part._replace(fate=fates.get(part.transaction, Fate.COMMITTED)) for part in held.parts])
 
-    def _forward(self, part: Part) -> Steps[Part]:
-        if part.fate is Fate.COMMITTED:
-            return part
-        if not (yield CommitPart(part)):
-            return part._replace(fate=Fate.COMMITTED)
+    def _fate_of_refused(self, part: Part) -> Steps[Fate]:
         match (yield LookUp(part)):
             case True:
-                return part._replace(fate=Fate.COMMITTED)
+                return Fate.COMMITTED
             case False:
-                return part._replace(fate=Fate.ABORTED)
+                return Fate.ABORTED
             case _:
-                return part._replace(fate=Fate.UNKNOWN)
+                return Fate.UNKNOWN
 
     def _sweep(self, held: Decision, driver: Transaction) -> Steps[tuple[Decision, Transaction]]:
         """Abort the open transactions of older epochs. These can no longer decide, and their decisions are settled."""
@@ -392,10 +392,9 @@ class CommitProtocol:
             )
 
     def _inspect(self, batch: int, parts: Sequence[Part]) -> Steps[None]:
-        for part in parts:
-            if part.fate is not Fate.OPEN:
-                continue
-            condition = yield Inspect(part)
+        unsettled = tuple(part for part in parts if part.fate is Fate.OPEN)
+        conditions = yield InspectParts(unsettled)
+        for part, condition in zip(unsettled, conditions, strict=True):
             if not condition.is_open:
                 raise NotDecidedError(
                     f"batch {batch} of query {self._query.name!r} was not committed: its transaction "

@@ -5,11 +5,13 @@ driver    <prefix>-driver                        writes decisions to the control
 prefix    <name>-<query id>                      the query id is that of the checkpoint; no other query has it
 """
 
+import asyncio
 import logging
 import random
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar, assert_never
 
 from sskafka.client.errors import ClientError
@@ -40,6 +42,8 @@ RESERVE_MS_MAX = 30_000
 """Upper limit of the time that a transaction must have left when its batch is decided: a third of its timeout."""
 LOOK_UP_TIMEOUT_MS = 30_000
 PAUSE_S_MAX = 1.0
+IN_FLIGHT_MAX = 32
+"""Number of transactions of a batch that are inspected or committed at the same time."""
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +61,8 @@ class Coordinator(Protocol):
 
     def begin(self, transactional_id: str) -> Transaction: ...
     def end(self, transaction: Transaction, *, commit: bool) -> None: ...
-    def condition_of(self, transaction: Transaction) -> Condition: ...
+    def end_all(self, transactions: Sequence[Transaction], *, commit: bool) -> list[KafkaError | None]: ...
+    def conditions_of(self, transactions: Sequence[Transaction]) -> list[Condition]: ...
     def open_transactions(self, prefix: str) -> list[str]: ...
     def open_transaction_of(self, transactional_id: str) -> Transaction | None: ...
     def is_visible(self, place: Place) -> bool | None: ...
@@ -86,8 +91,23 @@ class ClusterCoordinator:
     def end(self, transaction: Transaction, *, commit: bool) -> None:
         self._session.run(end(self._session.cluster, transaction, commit=commit))
 
-    def condition_of(self, transaction: Transaction) -> Condition:
-        return self._session.run(condition_of(self._session.cluster, transaction))
+    def end_all(self, transactions: Sequence[Transaction], *, commit: bool) -> list[KafkaError | None]:
+        """End transactions at the same time; return the brokers' error for each that could not be ended."""
+        cluster = self._session.cluster
+
+        async def errors_of(transaction: Transaction) -> list[KafkaError]:
+            try:
+                await end(cluster, transaction, commit=commit)
+            except KafkaError as error:
+                return [error]
+            return []
+
+        found = self._session.run(_together([partial(errors_of, one) for one in transactions]))
+        return [errors[0] if errors else None for errors in found]
+
+    def conditions_of(self, transactions: Sequence[Transaction]) -> list[Condition]:
+        cluster = self._session.cluster
+        return self._session.run(_together([partial(condition_of, cluster, one) for one in transactions]))
 
     def open_transactions(self, prefix: str) -> list[str]:
         return self._session.run(open_transactions(self._session.cluster, prefix))
@@ -120,6 +140,24 @@ class ClusterCoordinator:
             batch.num_rows
             for batch in read_ranges(options, [OffsetRange(partition, place.offset, place.offset + 1)], self._session)
         )
+
+
+async def _together(requests: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T]:
+    """Return the results of all requests, of which only some are in flight at a time.
+
+    Raises the first error when all have ended."""
+    free = asyncio.Semaphore(IN_FLIGHT_MAX)
+
+    async def one(request: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        async with free:
+            return await request()
+
+    results: list[T] = []
+    for outcome in await asyncio.gather(*map(one, requests), return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome
+        results.append(outcome)
+    return results
 
 
 class Committer:
@@ -165,8 +203,7 @@ class Committer:
 
     def commit_job(self, transactions: Sequence[Transaction], *, had_failures: bool = False) -> None:
         """Commit the transactions of a batch job. Nothing runs a job again by itself, so no decision is recorded."""
-        for transaction in transactions:
-            cause = self._committed(transaction)
+        for transaction, cause in zip(transactions, self._all_committed(transactions), strict=True):
             if cause:
                 raise CommitFailedError(
                     f"the transaction {transaction.transactional_id} of the job {self._prefix!r} could not be "
@@ -203,10 +240,10 @@ class Committer:
                 return self._log.peek()
             case effects.WriteDecision(decision, driver):
                 return self._written(decision, driver)
-            case effects.Inspect(part):
-                return self._coordinator.condition_of(part.transaction)
-            case effects.CommitPart(part):
-                return self._committed(part.transaction)
+            case effects.InspectParts(parts):
+                return self._coordinator.conditions_of([part.transaction for part in parts])
+            case effects.CommitParts(parts):
+                return self._all_committed([part.transaction for part in parts])
             case effects.AbortPart(part):
                 return self._abort(part.transaction)
             case effects.LookUp(part):
@@ -229,15 +266,16 @@ class Committer:
             return False
         return True
 
-    def _committed(self, transaction: Transaction) -> str:
-        try:
-            self._coordinator.end(transaction, commit=True)
-        except KafkaError as error:
-            if error.code not in ENDED:
-                raise
-            logger.error("%s could not be committed: %s", transaction.transactional_id, error)
-            return str(error)
-        return ""
+    def _all_committed(self, transactions: Sequence[Transaction]) -> list[str]:
+        errors = self._coordinator.end_all(transactions, commit=True)
+        causes = []
+        for transaction, error in zip(transactions, errors, strict=True):
+            if error is not None and error.code not in ENDED:
+                raise error
+            if error is not None:
+                logger.error("%s could not be committed: %s", transaction.transactional_id, error)
+            causes.append("" if error is None else str(error))
+        return causes
 
     def _abort(self, transaction: Transaction) -> None:
         try:

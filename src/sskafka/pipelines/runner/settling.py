@@ -78,7 +78,7 @@ class Settling:
                 part.transaction.transactional_id,
                 part.rows,
                 str(part.fate),
-                self._coordinator.condition_of(part.transaction).state,
+                self._coordinator.conditions_of([part.transaction])[0].state,
             )
             for part in decided
         ]

@@ -22,9 +22,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamWriter, DataSourceWriter
 from pyspark.sql.types import StructType
 
+from sskafka.client.cluster import Cluster
 from sskafka.client.transactions import Transaction
+from sskafka.pipelines.connector import committing
 from sskafka.pipelines.connector.commit_log import CommitLog
-from sskafka.pipelines.connector.committing import ClusterCoordinator
 from sskafka.pipelines.connector.datasource import SSKafkaDataSource
 from sskafka.pipelines.connector.decision import Decision
 from sskafka.pipelines.connector.options import sink_options
@@ -111,19 +112,21 @@ class KillingBatches(TopicBatches):
 
 
 def _die_in_commit(death: Death) -> None:
-    write, end = CommitLog.write, ClusterCoordinator.end
+    write, end = CommitLog.write, committing.end
 
     def dying_write(log: CommitLog, decision: Decision, driver: Transaction) -> None:
         death.at("before the end" if decision.is_committed else "before the intent")
         write(log, decision, driver)
         death.at("after the end" if decision.is_committed else "after the intent")
 
-    def dying_end(coordinator: ClusterCoordinator, transaction: Transaction, *, commit: bool) -> None:
-        end(coordinator, transaction, commit=commit)
+    async def dying_end(cluster: Cluster, transaction: Transaction, *, commit: bool) -> Transaction:
+        ended = await end(cluster, transaction, commit=commit)
         death.at("between commits")
+        return ended
 
     CommitLog.write = dying_write  # type: ignore[method-assign]
-    ClusterCoordinator.end = dying_end  # type: ignore[method-assign]
+    committing.end = dying_end
+    committing.IN_FLIGHT_MAX = 1  # one commit after the other
 
 
 class DefaultSource(SSKafkaDataSource):
