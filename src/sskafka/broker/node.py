@@ -255,6 +255,8 @@ class Broker:
             {"broker_identity": lambda: identity, "adr": lambda: others.adr},
             self._mutation_quota(control),
         )
+        if self.settings["controller.listener.names"]:
+            self._registry.leave_to_controllers()
 
     async def _join_cluster(
         self, context: BrokerContext, control: NodeControl, logs: LogManager, others: OtherServers

@@ -8,7 +8,7 @@ import pytest
 
 from sskafka.broker.api_handlers import serve_broker_apis, serve_controller_apis
 from sskafka.servers.kafka.registry import HandlerFactories, Registry
-from sskafka.wire.apis import API_BY_KEY, Listeners
+from sskafka.wire.apis import API_BY_KEY, ApiKey, Listeners
 
 SETTINGS = SimpleNamespace(controller_listeners=[SimpleNamespace(name="CONTROLLER")], listeners=[])
 
@@ -38,3 +38,13 @@ def test_the_families_of_the_table_are_those_that_are_constructed(serve: Callabl
     serve(registry)
     named = {api.handler.split(".")[0] for api in API_BY_KEY.values() if api.listeners & registry.listeners}
     assert named == registry.families
+
+
+def test_brokers_leave_the_requests_of_nodes_to_controllers_with_listeners_of_their_own() -> None:
+    registry = Registry(MagicMock())
+    registry.serve(Listeners.BROKER | Listeners.UNLISTED, {})
+    registry.leave_to_controllers()
+    for key in (ApiKey.VOTE, ApiKey.BROKER_REGISTRATION, ApiKey.ALTER_PARTITION, ApiKey.ENVELOPE):
+        assert key not in registry.by_key
+    for key in (ApiKey.FETCH, ApiKey.CREATE_TOPICS, ApiKey.BROKER_IDENTITY, ApiKey.WRITE_TXN_MARKERS):
+        assert key in registry.by_key

@@ -74,6 +74,13 @@ class Registry:
             if api.listeners & listeners:
                 self.by_key[api.key] = self._bound_at_first_request(api, factories)
 
+    def leave_to_controllers(self) -> None:
+        """Serve no longer what nodes ask controllers, which have listeners of their own: votes, registrations, ..."""
+        asked_of_controllers = Listeners.UNLISTED | Listeners.CONTROLLER
+        for key, served in list(self.by_key.items()):
+            if served.api.listeners & asked_of_controllers == asked_of_controllers:
+                del self.by_key[key]
+
     def _bound_at_first_request(self, api: Api, factories: HandlerFactories) -> ServedApi:
         def handle(request: Request) -> Response | None:
             served.unwrapped = self._handler(api, factories)
