@@ -1,4 +1,4 @@
-"""Settings as DescribeConfigs shows them: value, source, and the list of everything else that could have spoken."""
+"""Settings as DescribeConfigs shows them: value, source, and synonyms, the values of all other sources."""
 
 from collections.abc import Collection, Iterable, Mapping
 from enum import IntEnum
@@ -115,7 +115,7 @@ def _describe_broker_setting(settings: Settings, setting: Setting) -> ConfigEntr
 
 
 def _describe_other(settings: Settings, name: str) -> ConfigEntry:
-    """A name behind a listener's prefix, or one that nobody knows."""
+    """Describe a name with a listener's prefix, or an unknown name."""
     setting = known_setting(name)
     synonyms = _layered_synonyms(settings, [name, setting.name] if setting else [name])
     if setting is not None and setting.default is not None:
@@ -136,7 +136,7 @@ def _broker_id(settings: Settings) -> ConfigEntry:
 
 
 def _entry(setting: Setting | None, name: str, synonyms: list[ConfigSynonym]) -> ConfigEntry:
-    """What nobody knows may be a secret, and is shown as one."""
+    """Hide the values of unknown settings, which may be secrets."""
     sensitive = setting is None or setting.sensitive
     shown = tuple(synonym._replace(value=None) for synonym in synonyms) if sensitive else tuple(synonyms)
     default = format_value(setting.default) if setting else None
@@ -153,7 +153,7 @@ def _entry(setting: Setting | None, name: str, synonyms: list[ConfigSynonym]) ->
 
 
 def _broker_synonyms(settings: Settings, setting: Setting) -> list[ConfigSynonym]:
-    """Coarser spellings are shown behind the setting itself, and only where that is set."""
+    """Return the setting's value of each source, then its coarser units. These are left out before the setting itself."""
     names = [spelling.name for spelling in spellings(setting) if spelling.is_synonym]
     synonyms = _layered_synonyms(settings, names)
     if setting.is_required_by_kafka and synonyms:

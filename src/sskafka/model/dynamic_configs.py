@@ -1,6 +1,6 @@
-"""Which settings of a broker may change while it runs, and to what: Apache Kafka's rules, in its order and words.
+"""Apache Kafka's rules for changes of settings while a broker runs, with its error messages and in its order.
 
-Names that nobody knows are kept: they may belong to a newer broker. Those that promise protection are refused.
+Unknown names are stored, because they may belong to a newer broker. Unknown names that promise protection are refused.
 `listener.name.NAME.SETTING` sets SETTING for one listener, `listener.name.NAME.MECHANISM.SETTING` for one of its SASL
 mechanisms.
 """

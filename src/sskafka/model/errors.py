@@ -1,6 +1,6 @@
 """Kafka's error codes and the one exception that carries them.
 
-Codes travel in responses; `RETRIABLE` says which of them a client may simply try again.
+Responses carry these codes; `RETRIABLE` has those after which a client may retry.
 Layers below the servers raise their own errors; only code that speaks the protocol uses `KafkaError`.
 """
 

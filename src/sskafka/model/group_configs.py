@@ -1,4 +1,4 @@
-"""Settings of single groups, by name: checked when they are changed, and held to the brokers' bounds where they act.
+"""Settings of single groups: checked when they are changed, and limited by the brokers' bounds when they are used.
 
     the group's own value, held between the brokers' least and most > the broker's setting
 

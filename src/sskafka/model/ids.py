@@ -33,7 +33,7 @@ class ProducerIdAndEpoch(NamedTuple):
 
 
 class EpochEnd(NamedTuple):
-    """A leader epoch, and the offset behind its last record in one log."""
+    """A leader epoch, and the offset after its last record in one log."""
 
     epoch: int
     end_offset: int
@@ -55,7 +55,7 @@ def parse_uuid(text: str) -> Uuid:
 
 
 def topic_name_problem(name: str) -> str | None:
-    """Why `name` cannot be a topic's name, or None when it can."""
+    """Return why `name` cannot be a topic's name, or None if it can."""
     if not name:
         return "the topic name is empty"
     if name in {".", ".."}:

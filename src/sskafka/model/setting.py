@@ -154,7 +154,7 @@ class EachOf(NamedTuple):
 
 
 class Fallback(NamedTuple):
-    """Another setting that speaks for this one when this one is not set; its number counts `factor` of our units."""
+    """Another setting whose value is used if this one is not set. Its unit is `factor` units of this one."""
 
     name: str
     factor: int = 1
@@ -172,19 +172,19 @@ class Setting:
     importance: Importance
     doc: str
     refused_because: str = ""
-    """For what this broker cannot do: why any value but the default is refused, and what to do instead."""
+    """For missing features: why values other than the default are refused, and the alternative."""
     no_effect_because: str = ""
-    """For settings that tune what this broker does not have: accepted at any value, and reported at the start."""
+    """For settings that tune missing features: all values are accepted and reported at startup."""
     fallbacks: tuple[Fallback, ...] = ()
-    """For a topic's setting: the broker-wide one. For a broker's: coarser spellings of the same thing."""
+    """For a topic setting: the broker setting. For a broker setting: the same setting in coarser units."""
     own: bool = False
-    """True for what Apache Kafka does not have."""
+    """True for settings that Apache Kafka does not have."""
     kafka_default: Value = None
     """Kafka's default where ours differs."""
     is_required_by_kafka: bool = False
     """True where Apache Kafka has no default: ours is listed only while it is in effect."""
     hidden_while_unset: bool = False
-    """True for what DescribeConfigs shows only after somebody has set it."""
+    """True for settings that DescribeConfigs shows only if they are set."""
 
     @property
     def use(self) -> Use:

@@ -1,4 +1,4 @@
-"""Where a broker's settings are written down: file, environment, command line; and how those layers become one.
+"""The sources of a broker's settings (file, environment, command line), and how they are merged.
 
 Precedence, strongest first:
 
@@ -58,7 +58,7 @@ Layer = dict[str, ConfiguredValue]
 def static_values(
     file: Mapping[str, str], environment: Mapping[str, str], overrides: Mapping[str, str], warnings: list[str]
 ) -> Layer:
-    """All layers merged; complaints that do not stop the broker are added to `warnings`."""
+    """Merge all layers. Problems with which the broker can start are added to `warnings`."""
     stated: Layer = {}
     stated |= _read_layer(((key, text, "server.properties") for key, text in file.items()), warnings)
     stated |= _read_layer(_lab_environment(environment), warnings)

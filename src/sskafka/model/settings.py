@@ -1,9 +1,9 @@
-"""The settings of one broker: every value with its type, its source and what it would otherwise be.
+"""The settings of one broker: the type and the source of every value, and the values of weaker sources.
 
     topic override > dynamic, this broker > dynamic, all brokers > static (see setting_sources) > default
 
-Within one source a setting speaks before its coarser spellings: log.retention.ms, then .minutes, then .hours.
-`Settings` is a value: `with_dynamic` answers with another one.
+Within one source, a setting takes precedence over its coarser units: log.retention.ms, then .minutes, then .hours.
+`Settings` is immutable: `with_dynamic` returns another one.
 """
 
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ class Settings:
         self.dynamic = dynamic
         self.warnings = warnings or []
         self.host_name = host_name
-        self._values: dict[str, Value] = {}  # filled as they are asked for: most never are
+        self._values: dict[str, Value] = {}  # filled on first use: most are never used
 
     @classmethod
     def resolve(
@@ -61,9 +61,9 @@ class Settings:
         *,
         host_name: str = "",
     ) -> "Settings":
-        """Raises SettingError for a value that cannot be used; complaints that need not stop a broker are `.warnings`.
+        """Raises SettingError for an invalid value. Problems with which a broker can start are in `.warnings`.
 
-        `host_name` is what the machine calls itself: the advertised host where none is set.
+        `host_name`: the name of the machine, which is the advertised host if none is set.
         """
         warnings: list[str] = []
         static = static_values(file or {}, environment or {}, overrides or {}, warnings)
@@ -79,7 +79,7 @@ class Settings:
         return settings
 
     def with_dynamic(self, this_broker: Mapping[str, str], all_brokers: Mapping[str, str]) -> "Settings":
-        """These settings under the dynamic ones of the cluster's metadata, without bad values."""
+        """Return these settings, overridden by the dynamic ones of the metadata. Invalid values are left out."""
         layers = DynamicLayers(_dynamic_layer(this_broker), _dynamic_layer(all_brokers))
         return Settings(self.static, layers, self.warnings, self.host_name)
 
@@ -120,15 +120,15 @@ class Settings:
         return self[name] if configured is None else configured.value
 
     def layers(self) -> tuple[Layer, Layer, Layer]:
-        """The places where a broker's value may be set, strongest first."""
+        """The sources of a broker's values, strongest first."""
         return (self.dynamic.this_broker, self.dynamic.all_brokers, self.static)
 
     def where(self, name: str) -> str:
-        """Who set this, for people: a variable, a file, or 'default'."""
+        """Return the source of the value, for people: a variable, a file, or 'default'."""
         return next((layer[name].where for layer in self.layers() if name in layer), "default")
 
     def topic_config(self, overrides: Mapping[str, str] | None = None) -> Mapping[str, Any]:
-        """Every topic setting by name, typed: the topic's own value or else the broker's."""
+        """Return all topic settings, typed, by name: the topic's own value or else the broker's."""
         configured = validate_topic_configs(overrides or {})
         return MappingProxyType(
             {
@@ -156,7 +156,7 @@ class Settings:
 
     @property
     def advertised_listeners(self) -> tuple[Endpoint, ...]:
-        """What clients are told. A port of 0 is to be replaced by the one that was bound."""
+        """The advertised listeners. The caller replaces port 0 by the port that was bound."""
         if self["advertised.listeners"] is None:
             return tuple(item._replace(host=item.host or self.host_name or "localhost") for item in self.listeners)
         controllers = self["controller.listener.names"]
@@ -237,7 +237,7 @@ class Settings:
             raise SettingError("listener.security.protocol.map", protocol_map, problem)
 
     def _check_bootstrap_servers(self) -> None:
-        """They tell a broker where the quorum is; who the voters are, a controller has to know itself."""
+        """Require controller.quorum.voters on controllers. Bootstrap servers are enough for a broker."""
         servers = self["controller.quorum.bootstrap.servers"]
         for server in servers:
             parse_address("controller.quorum.bootstrap.servers", server)
@@ -246,7 +246,7 @@ class Settings:
             raise SettingError("controller.quorum.bootstrap.servers", ",".join(servers), problem)
 
     def with_voters(self, voters: str) -> "Settings":
-        """These settings with the members of the quorum as another node has told them."""
+        """Return these settings with the voters of the quorum that another node has returned."""
         configured = ConfiguredValue(voters, split_list(voters), "controller.quorum.bootstrap.servers")
         static = {**self.static, "controller.quorum.voters": configured}
         return Settings(static, self.dynamic, self.warnings, self.host_name)
@@ -262,12 +262,12 @@ class Settings:
 
 
 def spellings(setting: Setting) -> tuple[Fallback, ...]:
-    """The setting's own name and those that may speak for it, strongest first."""
+    """Return the names that may set this setting: its own and those of its fallbacks, strongest first."""
     return (Fallback(setting.name), *setting.fallbacks)
 
 
 def default_of(setting: Setting) -> Value:
-    """The default, taken from a coarser spelling where the setting itself has none."""
+    """Return the default, taken from a coarser unit if the setting itself has none."""
     for name, factor, _ in spellings(setting):
         default = BROKER_SETTINGS[name].default
         if default is not None:
@@ -331,7 +331,7 @@ def _dynamic_layer(configs: Mapping[str, str]) -> Layer:
 
 
 def _check_voters_know(settings: Settings) -> None:
-    """A controller that is not among the listed voters would wait for ever for a quorum it is no part of."""
+    """Raise SettingError for a controller that is not a voter: it would wait for ever to join the quorum."""
     voters = settings.voters
     node_id = settings["node.id"]
     if voters and "controller" in settings["process.roles"] and node_id not in {voter.id for voter in voters}:

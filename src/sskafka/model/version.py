@@ -1,3 +1,3 @@
-"""The version of this software, as clients and brokers are told."""
+"""The version of this software, which clients and brokers send."""
 
 __version__ = "0.1.0"
