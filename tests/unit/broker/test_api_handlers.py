@@ -6,7 +6,9 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from sskafka.broker.api_handlers import serve_broker_apis, serve_controller_apis
+from sskafka.broker.api_handlers import forwarded_handlers, serve_broker_apis, serve_controller_apis
+from sskafka.model.settings import Settings
+from sskafka.servers.kafka.client_quotas import UNLIMITED_MUTATIONS
 from sskafka.servers.kafka.registry import HandlerFactories, Registry
 from sskafka.wire.apis import API_BY_KEY, ApiKey, Listeners
 
@@ -48,3 +50,12 @@ def test_brokers_leave_the_requests_of_nodes_to_controllers_with_listeners_of_th
         assert key not in registry.by_key
     for key in (ApiKey.FETCH, ApiKey.CREATE_TOPICS, ApiKey.BROKER_IDENTITY, ApiKey.WRITE_TXN_MARKERS):
         assert key in registry.by_key
+
+
+def test_every_forwarded_api_has_a_handler_on_the_node_of_the_controller() -> None:
+    settings = Settings.resolve(overrides={"node.id": "1"})
+    families = forwarded_handlers(settings, UNLIMITED_MUTATIONS)(MagicMock())
+    for api in API_BY_KEY.values():
+        if api.forwarded:
+            family, method = api.handler.split(".")
+            assert callable(getattr(families[family](), method)), api.name

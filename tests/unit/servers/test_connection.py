@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import pytest
 
-from sskafka.model.acl import AclOperation, ResourceType
+from sskafka.model.acl import AclOperation, AuthorizerNotReadyError, ResourceType
 from sskafka.model.counters import ConnectionCounters, RequestCounters
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
@@ -485,3 +485,18 @@ def test_an_api_on_the_cluster_passes_the_authorizer_before_its_handler_runs() -
     _, start = decode_response_header(ASK, 1, transport.written, 4)
     refusal = decode(DescribeClusterResponse, 1, transport.written, start)
     assert refusal.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+class NotReady(DenyAll):
+    def allows(self, context: object, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
+        raise AuthorizerNotReadyError("the ACLs are not read yet")
+
+
+def test_before_the_acls_are_read_a_client_is_disconnected_and_may_retry(caplog: pytest.LogCaptureFixture) -> None:
+    harness = Harness(authorizer=NotReady())
+    connection, transport = harness.connect()
+    with caplog.at_level("INFO"):
+        feed(connection, frame(ASK, 1, version=1))
+    assert transport.closed
+    assert not transport.written
+    assert [record.levelname for record in caplog.records] == ["INFO"]
