@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 
 from sskafka.model.settings import Settings
 from sskafka.quorum.control_batches import QuorumSetup, control_batch, leader_change
-from sskafka.quorum.metadata_opening import MetadataError, MetadataOpening
+from sskafka.quorum.metadata_opening import MetadataError, MetadataOpening, unusable_file
 from sskafka.quorum.quorum_state import QuorumState, read_quorum_state, write_quorum_state
 from sskafka.quorum.snapshots import (
     UNFINISHED_SUFFIX,
@@ -59,7 +59,10 @@ class MetadataLog:
     @classmethod
     def open(cls, disk: Disk, home: str, settings: Settings, now_ms: int) -> "MetadataLog":
         """Raises MetadataError when it cannot be used."""
-        opened = MetadataOpening(disk, home, settings, now_ms).run()
+        try:
+            opened = MetadataOpening(disk, home, settings, now_ms).run()
+        except OSError as error:
+            raise unusable_file(error) from error
         metadata_log = cls(opened.log, opened.snapshots, opened.missing_before)
         metadata_log._put_in_order()
         metadata_log._read_setup()
@@ -157,6 +160,8 @@ class MetadataLog:
             stored = read_quorum_state(self._disk, self.directory) or QuorumState()
         except CorruptFileError as error:
             raise MetadataError(str(error)) from error
+        except OSError as error:
+            raise unusable_file(error) from error
         election = ElectionState(stored.leader_epoch, stored.leader_id, stored.voted_id)
         return election.with_leader(election.leader_id) if election.has_leader else election
 

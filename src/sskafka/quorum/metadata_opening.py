@@ -22,7 +22,7 @@ from sskafka.quorum.control_batches import QuorumSetup
 from sskafka.quorum.snapshots import check_snapshot, list_snapshots, read_snapshot, set_snapshot_aside, snapshot_path
 from sskafka.raft.log_view import LOG_BEGINNING, SnapshotId
 from sskafka.storage.disk import Disk
-from sskafka.storage.errors import CorruptFileError, DamagedLogError
+from sskafka.storage.errors import CorruptFileError, DamagedLogError, StorageError, what_to_do
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirHealth
@@ -36,8 +36,12 @@ KEEP_FOR_EVER = -1
 PARTITION = TopicPartition(METADATA_TOPIC, 0)
 
 
-class MetadataError(Exception):
+class MetadataError(StorageError):
     """The metadata log cannot be used: damaged, or written by something newer."""
+
+
+def unusable_file(error: OSError) -> MetadataError:
+    return MetadataError(f"the metadata log cannot be opened: {error}{what_to_do(error)}")
 
 
 class OpenedMetadata(NamedTuple):

@@ -36,7 +36,7 @@ def read_quorum_state(disk: Disk, directory: str) -> QuorumState | None:
     try:
         return _parse(json.loads(read_file(disk, path)))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CorruptFileError(f"{path} cannot be read: {error!r}") from error
+        raise CorruptFileError(f"{path} cannot be read: {error}; restore it from a copy") from error
 
 
 def write_quorum_state(

@@ -5,6 +5,7 @@ codes.
 full: nothing of the current append was kept, everything before it was.
 """
 
+import errno
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -28,6 +29,8 @@ __all__ = [
     "TemporaryStorageError",
     "TransactionCoordinatorFencedError",
     "UnexpectedAppendOffsetError",
+    "is_something_else",
+    "what_to_do",
 ]
 
 
@@ -45,6 +48,21 @@ class LogDirectoryError(StorageError):
 
 class CorruptFileError(StorageError):
     """A small file (checkpoint, snapshot, properties, index) has invalid content."""
+
+
+_IN_ITS_PLACE = frozenset({errno.EISDIR, errno.ENOTDIR, errno.ENOENT, errno.ELOOP})
+
+
+def is_something_else(error: OSError) -> bool:
+    """Return whether there is something else at the path of a file: a directory, or a link to nothing."""
+    return error.errno in _IN_ITS_PLACE and error.filename is not None
+
+
+def what_to_do(error: OSError) -> str:
+    """Return the next step of an operator, to be appended to the text of the error, if the error suggests one."""
+    if not is_something_else(error):
+        return ""
+    return f"; restore {error.filename} from a copy, or remove what is in its place"
 
 
 class DamagedLogError(StorageError):

@@ -8,7 +8,7 @@ import os
 
 from sskafka.model.ids import Uuid, parse_uuid, uuid_text
 from sskafka.storage.disk import Disk, read_file, replace_file
-from sskafka.storage.errors import CorruptFileError
+from sskafka.storage.errors import CorruptFileError, is_something_else, what_to_do
 from sskafka.storage.sync_gate import RewrittenFile
 
 FILE_NAME = "partition.metadata"
@@ -24,7 +24,14 @@ def read_topic_id(disk: Disk, directory: str) -> Uuid | None:
         fields = dict(line.split(": ", 1) for line in lines if line.strip())
         version, topic_id = fields["version"].strip(), parse_uuid(fields["topic_id"].strip())
     except (ValueError, KeyError) as error:
-        raise CorruptFileError(f"{path} cannot be read: {error}") from error
+        raise CorruptFileError(
+            f"{path} cannot be read: {error}; restore it from a copy, or remove it if the directory is that of the "
+            f"current topic"
+        ) from error
+    except OSError as error:
+        if not is_something_else(error):
+            raise
+        raise CorruptFileError(f"{path} cannot be read: {error.strerror}{what_to_do(error)}") from error
     if version != "0":
         raise CorruptFileError(f"{path} has version {version}, only 0 is known")
     return topic_id

@@ -19,6 +19,8 @@ from sskafka.records.batch import (
     LOG_OVERHEAD_BYTES,
     NO_TIMESTAMP,
     BatchHeader,
+    CorruptBatchError,
+    check_structure,
     read_header,
     read_offset_and_size,
 )
@@ -213,10 +215,27 @@ class Segment:
         position = self.recent.position_of(offset)
         if position is not None:
             return self.size_bytes if position == BEYOND else position
-        for position, header in self.headers(self.offset_index.position_before(offset)):
+        entry = self.offset_index.floor(offset - self.base_offset)
+        for position, header in self.headers(self._walk_start(entry)):
             if header.base_offset + header.last_offset_delta >= offset:
                 return position
         return self.size_bytes
+
+    def _walk_start(self, entry: tuple[int, int] | None) -> int:
+        """Return the position in an entry of the offset index, or 0 if the entry cannot be right.
+
+        An entry whose bytes have changed could point behind the batch that is looked for: records would be skipped."""
+        if entry is None:
+            return 0
+        key, position = entry
+        if not 0 <= position <= self.size_bytes - HEADER_BYTES:
+            return 0
+        try:
+            header = self.header_at(position)
+            check_structure(header, self.size_bytes - position)
+        except CorruptBatchError:
+            return 0
+        return position if 0 <= header.last_offset - self.base_offset <= key else 0
 
     def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
         return walk_headers(self.file, position, self.size_bytes)
@@ -264,7 +283,8 @@ class Segment:
 
     def open_for_append(self) -> int:
         """Make a segment found on disk the active one. Return the next offset."""
-        indexed_from = self.offset_index.last_value if self.offset_index.count else 0
+        index = self.offset_index
+        indexed_from = self._walk_start((index.last_key, index.last_value) if index.count else None)
         next_offset = self.base_offset
         for position, header in self.headers(indexed_from):
             next_offset = header.next_offset

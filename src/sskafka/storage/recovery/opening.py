@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
-from sskafka.records.batch import BatchHeader
+from sskafka.records.batch import BatchHeader, CorruptBatchError
 from sskafka.storage import leader_epochs, offset_index, time_index
 from sskafka.storage.disk import Disk
 from sskafka.storage.errors import CorruptFileError, DamagedLogError
@@ -94,8 +94,15 @@ class RecoveredFiles(NamedTuple):
 
 def recover_files(disk: Disk, directory: str, config: LogConfig, now_ms: int, known: KnownOffsets) -> RecoveredFiles:
     """Open the files of a log and recover them if needed. May run in any thread; raises OSError."""
-    opening = _Opening(disk, directory, config, now_ms, known.high_watermark, known.kept_before)
-    parts = opening.run(known.log_start_offset, known.recovery_point, known.was_clean_stop, known.cleaned_before)
+    try:
+        opening = _Opening(disk, directory, config, now_ms, known.high_watermark, known.kept_before)
+        parts = opening.run(known.log_start_offset, known.recovery_point, known.was_clean_stop, known.cleaned_before)
+    except CorruptBatchError as error:
+        home = os.path.dirname(directory)
+        raise CorruptFileError(
+            f"the log in {directory} is damaged: {error}; restore it from a copy, or truncate it at the damage: "
+            f"`sskafka log verify {home} --repair`"
+        ) from error
     return RecoveredFiles(parts, known.recovery_point, opening.verified_segments, opening.was_cut)
 
 
