@@ -153,7 +153,7 @@ def _entry(setting: Setting | None, name: str, synonyms: list[ConfigSynonym]) ->
 
 
 def _broker_synonyms(settings: Settings, setting: Setting) -> list[ConfigSynonym]:
-    """Return the setting's value of each source, then its coarser units. These are left out before the setting itself."""
+    """Return the value of each source, then those of coarser units. The setting itself comes first."""
     names = [spelling.name for spelling in spellings(setting) if spelling.is_synonym]
     synonyms = _layered_synonyms(settings, names)
     if setting.is_required_by_kafka and synonyms:
