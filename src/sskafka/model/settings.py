@@ -76,12 +76,23 @@ class Settings:
             check_security(settings)
         except SettingError as error:
             raise SettingError(error.key, error.value, error.problem, settings.where(error.key)) from None
+        settings.warnings += settings._unused_by_authorizer()
         return settings
 
     def with_dynamic(self, this_broker: Mapping[str, str], all_brokers: Mapping[str, str]) -> "Settings":
         """Return these settings, overridden by the dynamic ones of the metadata. Invalid values are left out."""
         layers = DynamicLayers(_dynamic_layer(this_broker), _dynamic_layer(all_brokers))
         return Settings(self.static, layers, self.warnings, self.host_name)
+
+    def _unused_by_authorizer(self) -> list[str]:
+        """Warn about settings that protect nothing, because there is no authorizer."""
+        if self["authorizer.class.name"]:
+            return []
+        set_names = [name for name in ("super.users", "audit.log") if self[name]]
+        return [
+            f"{name} (from {self.where(name)}): without authorizer.class.name every client may do everything"
+            for name in set_names
+        ]
 
     @overload
     def __getitem__(self, name: "names.Integer") -> int: ...

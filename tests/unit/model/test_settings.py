@@ -100,6 +100,13 @@ def test_settings_of_missing_features_stop_the_start_with_cause_and_next_step(ke
     assert "hunter2" not in text
 
 
+def test_super_users_without_an_authorizer_are_reported() -> None:
+    (warning,) = resolve({"super.users": "User:admin"}).warnings
+    assert warning == (
+        "super.users (from server.properties): without authorizer.class.name every client may do everything"
+    )
+
+
 def test_the_only_authorizer_is_the_standard_one() -> None:
     name = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
     settings = resolve({"authorizer.class.name": name, "super.users": "User:admin"})
