@@ -1,8 +1,10 @@
 # One broker. Built in two steps, so that what is only needed to build stays out of the image.
 FROM python:3.11-slim AS build
 WORKDIR /source
-RUN python -m venv /opt/sskafka
+RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends gcc libc6-dev >/dev/null \
+    && python -m venv /opt/sskafka
 COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY build_tools ./build_tools
 COPY src ./src
 RUN /opt/sskafka/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt '.[fast]'
 

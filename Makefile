@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install run lint types contracts unit sim sink-sim test challenge clean
+.PHONY: help install compile wheels test-compiled run lint types contracts unit sim sink-sim test challenge clean
 
 help: ## List the targets
 	@grep -hE "^[a-z-]+:.*## " $(MAKEFILE_LIST) | sed -E "s/:.*## /\t/" | expand -t 20
@@ -16,6 +16,25 @@ $(STAMP): pyproject.toml constraints.txt client/requirements.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fast,spark,connect,iceberg,test]' -r client/requirements.txt
 	touch $@
+
+compile: $(STAMP) ## Compile the hot path beside its source (needs a C compiler; `make clean` removes it)
+	$(BIN)/python build_tools/compile.py
+
+wheels: ## Build a compiled wheel and a pure one in dist/
+	rm -rf dist
+	$(PYTHON) -m venv build/wheels
+	build/wheels/bin/python -m pip install --quiet --disable-pip-version-check build
+	SSKAFKA_COMPILE=1 build/wheels/bin/python -m build --wheel
+	SSKAFKA_COMPILE=0 build/wheels/bin/python -m build --wheel
+
+COMPILED := build/compiled
+COMPILED_TESTS ?= tests/unit tests/property tests/hostile/test_lying_batches.py tests/integration/test_protocol_*.py tests/integration/test_confluent_kafka.py
+test-compiled: $(STAMP) ## Run unit, property and some integration tests on a compiled copy of this checkout
+	rm -rf $(COMPILED) && mkdir -p $(COMPILED)
+	git ls-files -z --cached --others --exclude-standard | xargs -0 cp -p --parents -t $(COMPILED)
+	cd $(COMPILED) && $(abspath $(BIN))/python build_tools/compile.py
+	cd $(COMPILED) && PYTHONPATH=src $(abspath $(BIN))/python -c "from sskafka.compiled import BUILD, IS_COMPILED; assert IS_COMPILED, BUILD"
+	cd $(COMPILED) && PYTHONPATH=$(abspath $(COMPILED))/src $(abspath $(BIN))/pytest -q -n 2 --dist loadfile -p no:cacheprovider $(COMPILED_TESTS)
 
 run: $(STAMP) ## Three brokers, a stream of clicks, and Spark that finds sessions in it, live
 	$(BIN)/sskafka demo $(DEMO_OPTIONS)
@@ -46,6 +65,7 @@ challenge: $(STAMP) ## Run the tester of the Kafka challenge on this repository 
 	$(BIN)/sskafka challenge .
 
 clean: ## Remove what the targets made
+	$(PYTHON) build_tools/compile.py clean
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 include benchmarks/bench.mk

@@ -9,7 +9,7 @@ RDKAFKA_HEADER := /usr/include/librdkafka/rdkafka.h
 RDKAFKA_LIBRARY = $(firstword $(wildcard $(abspath $(VENV))/lib/python3*/site-packages/confluent_kafka.libs/librdkafka-*.so*))
 BENCH_OPTIONS ?=
 
-.PHONY: load bench bench-grid bench-cluster bench-transactions bench-groups bench-http bench-kafka bench-compaction bench-failover bench-spark bench-pipeline-latency
+.PHONY: load bench bench-hot-path bench-grid bench-cluster bench-transactions bench-groups bench-http bench-kafka bench-compaction bench-failover bench-spark bench-pipeline-latency
 
 load: $(LOAD) ## Build the load generator of the benchmarks
 
@@ -25,6 +25,9 @@ $(LOAD): $(LOAD_SOURCES) $(LOAD_HEADERS) $(STAMP) | $(RDKAFKA_HEADER)
 
 bench: $(LOAD) ## Measure SSKafka alone (BENCH_OPTIONS="--quick" for a short run)
 	$(BIN)/python -m benchmarks sskafka $(BENCH_OPTIONS)
+
+bench-hot-path: $(STAMP) ## Measure the CPU time of the produce path in one process (SSKAFKA_PURE=1: uncompiled)
+	$(BIN)/python -m benchmarks.hot_path $(BENCH_OPTIONS)
 
 bench-cluster: $(LOAD) ## Compare 3 brokers with 3 of Apache Kafka: replicated writes, acks=all
 	$(BIN)/python -m benchmarks compare --brokers 3 $(BENCH_OPTIONS)

@@ -8,6 +8,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import sskafka.compiled  # noqa: F401 - first of all: it decides whether compiled modules are used
 from sskafka.model.version import __version__
 
 if TYPE_CHECKING:

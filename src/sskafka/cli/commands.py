@@ -15,6 +15,7 @@ from typer.main import get_command
 
 from sskafka.cli.command_config import with_command_config
 from sskafka.cli.usage import UsageError
+from sskafka.compiled import BUILD
 from sskafka.model.version import __version__
 
 
@@ -94,7 +95,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"sskafka {__version__}")
+        print(f"sskafka {__version__} ({BUILD})")
         raise typer.Exit
 
 

@@ -22,6 +22,7 @@ from sskafka.cli.broker_settings import home_of, load_settings
 from sskafka.cli.output import talk
 from sskafka.cli.stop_signals import StopSignals
 from sskafka.cli.usage import UsageError, key_values
+from sskafka.compiled import BUILD
 from sskafka.model.settings import Settings
 from sskafka.runtime.descriptors import raise_limit
 from sskafka.runtime.event_loop import new_event_loop
@@ -137,7 +138,9 @@ def banner(settings: Settings, broker: Broker) -> str:
         "recovery": broker.recovery or "nothing to recover",
     }
     width = max(len(name) for name in facts)
-    return "\n".join([f"SSKafka {__version__}", *(f"  {name:<{width}}  {value}" for name, value in facts.items())])
+    return "\n".join(
+        [f"SSKafka {__version__}, {BUILD}", *(f"  {name:<{width}}  {value}" for name, value in facts.items())]
+    )
 
 
 def configure_logging(level: str) -> None:

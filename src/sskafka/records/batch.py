@@ -21,23 +21,23 @@ This module never reads beyond the header: produce and fetch handle batches as o
 
 from collections.abc import Iterator
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sskafka.model.buffers import Buffer
 from sskafka.records.crc import crc32c
 
-HEADER_BYTES = 61
-LOG_OVERHEAD_BYTES = 12  # base offset and length, which `length` does not count
-MAGIC = 2
-NO_PRODUCER_ID = -1
-NO_SEQUENCE = -1
-NO_TIMESTAMP = -1
+HEADER_BYTES: Final = 61
+LOG_OVERHEAD_BYTES: Final = 12  # base offset and length, which `length` does not count
+MAGIC: Final = 2
+NO_PRODUCER_ID: Final = -1
+NO_SEQUENCE: Final = -1
+NO_TIMESTAMP: Final = -1
 
-COMPRESSION_MASK = 0x07
-LOG_APPEND_TIME = 0x08
-TRANSACTIONAL = 0x10
-CONTROL = 0x20
-DELETE_HORIZON = 0x40
+COMPRESSION_MASK: Final = 0x07
+LOG_APPEND_TIME: Final = 0x08
+TRANSACTIONAL: Final = 0x10
+CONTROL: Final = 0x20
+DELETE_HORIZON: Final = 0x40
 
 _HEADER = Struct(">qiibIhiqqqhii")
 _unpack_header = _HEADER.unpack_from
@@ -47,8 +47,11 @@ _INT64 = Struct(">q")
 _INT32 = Struct(">i")
 _UINT32 = Struct(">I")
 _INT16 = Struct(">h")
-_EPOCH_AT, _CRC_AT, _ATTRIBUTES_AT, _MAX_TIMESTAMP_AT = 12, 17, 21, 35
-_FLAGS_AT = _ATTRIBUTES_AT + 1  # low byte of the attributes
+_EPOCH_AT: Final = 12
+_CRC_AT: Final = 17
+_ATTRIBUTES_AT: Final = 21
+_FLAGS_AT: Final = 22  # low byte of the attributes
+_MAX_TIMESTAMP_AT: Final = 35
 
 
 class CorruptBatchError(Exception):

@@ -5,10 +5,13 @@ is written 7 bits per byte, lowest bits first, with the top bit set on all bytes
 int32 and 10 for int64.
 """
 
+from typing import Final
+
+from sskafka.model.native import i64
 from sskafka.records.batch import CorruptBatchError
 
-INT32_BYTES_MAX = 5
-INT64_BYTES_MAX = 10
+INT32_BYTES_MAX: Final = 5
+INT64_BYTES_MAX: Final = 10
 
 
 def zigzag(value: int) -> int:
@@ -34,13 +37,13 @@ def encode_varint(value: int) -> bytes:
     return _SMALL.get(value) or _encode_folded(zigzag(value))
 
 
-def read_varint(data: bytes | bytearray, position: int, bytes_max: int = INT32_BYTES_MAX) -> tuple[int, int]:
+def read_varint(data: bytes, position: i64, bytes_max: i64 = INT32_BYTES_MAX) -> tuple[int, i64]:
     """Return the number at `position` and the position after it; one or two bytes, the usual case, are fastest."""
     try:
-        low = data[position]
+        low: i64 = data[position]
         if low < 0x80:
             return (low >> 1) ^ -(low & 1), position + 1
-        high = data[position + 1]
+        high: i64 = data[position + 1]
     except IndexError:
         raise CorruptBatchError(f"the data ends within the varint at byte {position}") from None
     if high < 0x80:
@@ -49,7 +52,8 @@ def read_varint(data: bytes | bytearray, position: int, bytes_max: int = INT32_B
     return _read_long(data, position, bytes_max)
 
 
-def _read_long(data: bytes | bytearray, position: int, bytes_max: int) -> tuple[int, int]:
+def _read_long(data: bytes, position: int, bytes_max: int) -> tuple[int, i64]:
+    """The number may exceed 64 bits: ten bytes have 70."""
     folded = shift = 0
     for at in range(position, min(position + bytes_max, len(data))):
         byte = data[at]

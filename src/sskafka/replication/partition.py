@@ -12,7 +12,7 @@ before it is on disk. `sskafka.partition` decides on offsets and the ISR.
 import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from sskafka.model.buffers import Buffer
 from sskafka.model.counters import TopicCounters
@@ -44,8 +44,8 @@ from sskafka.storage.timestamp_search import BatchToSearch
 
 _log = logging.getLogger(__name__)
 
-ACKS_ALL = -1
-UNKNOWN_EPOCH = -1
+ACKS_ALL: Final = -1
+UNKNOWN_EPOCH: Final = -1
 
 
 class DelayedFetch(Protocol):

@@ -21,6 +21,7 @@ from itertools import count
 from typing import Protocol
 
 from sskafka.model.errors import ErrorCode
+from sskafka.model.native import mypyc_attr
 from sskafka.runtime.timer_wheel import Timer, TimerWheel
 
 Released = Callable[[ErrorCode], None]
@@ -58,6 +59,7 @@ class InSync(Protocol):
     def has_enough_in_sync(self) -> bool: ...
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class DelayedOperation:
     __slots__ = ("_open", "_timer", "outcomes")
 

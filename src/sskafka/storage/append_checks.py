@@ -11,7 +11,7 @@ result. What a batch may decompress to is bounded by DECOMPRESSION_FACTOR times 
 
 from collections.abc import Callable
 from time import perf_counter, sleep
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sskafka.model.buffers import Buffer
 from sskafka.model.ids import TopicPartition
@@ -46,17 +46,17 @@ from sskafka.storage.log_config import LogConfig
 
 DECOMPRESSION_FACTOR = 32
 """A batch may decompress to this many times max.message.bytes, where less than 1 MiB counts as 1 MiB."""
-RECORDS_MAX = 1 << 20
+RECORDS_MAX: Final = 1 << 20
 """A batch may have this many records. librdkafka sends at most a million, other clients far fewer."""
 
-INLINE_DECOMPRESSED_BYTES_MAX = 512 * 1024
-INLINE_RECOMPRESSED_BYTES_MAX = 64 * 1024
+INLINE_DECOMPRESSED_BYTES_MAX: Final = 512 * 1024
+INLINE_RECOMPRESSED_BYTES_MAX: Final = 64 * 1024
 INLINE_SECONDS_MAX = 0.002
 """Bounds of what is inspected on the event loop."""
 
-_CHEAP_BYTES_MAX = 16 * 1024
+_CHEAP_BYTES_MAX: Final = 16 * 1024
 
-TIMESTAMP_MAX = 2**63 - 1
+TIMESTAMP_MAX: Final = 2**63 - 1
 
 _PAUSE_SECONDS = 0.0001
 _CONTROL_OR_COMPRESSED = CONTROL | COMPRESSION_MASK

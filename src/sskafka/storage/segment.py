@@ -13,6 +13,7 @@ import os
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
+from typing import Final
 
 from sskafka.records.batch import (
     HEADER_BYTES,
@@ -38,11 +39,11 @@ from sskafka.storage.transactions.index import TransactionIndex
 LOG_SUFFIX = ".log"
 DELETED_SUFFIX = ".deleted"
 SUFFIXES = (LOG_SUFFIX, offset_index.SUFFIX, time_index.SUFFIX, transaction_index.SUFFIX)
-RELATIVE_OFFSET_MAX = 2**31 - 1
-_PENDING_ENTRIES_MAX = 512
-NOTHING_KNOWN = 2**63 - 1  # a floor above all offsets
-BEYOND = -1  # in place of a position: after the last batch
-_BATCHES_MAX = 1024
+RELATIVE_OFFSET_MAX: Final = 2**31 - 1
+_PENDING_ENTRIES_MAX: Final = 512
+NOTHING_KNOWN: Final = 2**63 - 1  # a floor above all offsets
+BEYOND: Final = -1  # in place of a position: after the last batch
+_BATCHES_MAX: Final = 1024
 
 
 def file_stem(offset: int) -> str:

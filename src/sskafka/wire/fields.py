@@ -5,12 +5,13 @@ the end raises MalformedMessageError, IndexError or struct.error; callers turn a
 """
 
 from struct import Struct
+from typing import Final
 
 from sskafka.wire.bounds import ARRAY_ELEMENTS_MAX, PARTITIONS_MAX
 from sskafka.wire.errors import MalformedMessageError
 from sskafka.wire.varint import decode_uvarint, encode_uvarint
 
-TEXT_BYTES_MAX = 2**15 - 1
+TEXT_BYTES_MAX: Final = 2**15 - 1
 """Maximum length of a string in either encoding."""
 NO_TAGS = b"\0"
 NULL_STRING = b"\xff\xff"

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from struct import Struct
 from struct import error as StructError  # noqa: N812
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from sskafka.model.ids import Uuid
 from sskafka.wire.apis import API_BY_KEY, ApiKey
@@ -36,11 +36,11 @@ from sskafka.wire.fields import (
 from sskafka.wire.leaders import CurrentLeader, NodeEndpoint, current_leader_field, node_endpoints_section
 from sskafka.wire.varint import decode_uvarint, encode_uvarint, skip_tagged_fields
 
-LOG_START_OFFSET_FROM = 5
-ERROR_MESSAGE_FROM = 8
+LOG_START_OFFSET_FROM: Final = 5
+ERROR_MESSAGE_FROM: Final = 8
 FLEXIBLE_FROM = API_BY_KEY[ApiKey.PRODUCE].flexible_from
-CURRENT_LEADER_FROM = 10
-TOPIC_ID_FROM = 13
+CURRENT_LEADER_FROM: Final = 10
+TOPIC_ID_FROM: Final = 13
 
 Topic: TypeAlias = str | Uuid
 """A name up to version 12, an id from version 13 on."""

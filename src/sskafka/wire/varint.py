@@ -3,11 +3,13 @@
 Kafka uses them for every length, count and tag of flexible versions. Lengths are encoded as length + 1: 0 means null.
 """
 
+from typing import Final
+
 from sskafka.model.buffers import Buffer
 from sskafka.wire.bounds import TAGGED_FIELDS_MAX
 from sskafka.wire.errors import MalformedMessageError
 
-UVARINT_MAX = 0xFFFF_FFFF
+UVARINT_MAX: Final = 0xFFFF_FFFF
 
 # Nearly all lengths are short; a lookup is faster than computing them.
 _SHORT = tuple(bytes((value,)) for value in range(0x80)) + tuple(

@@ -11,7 +11,9 @@ from sskafka.cli.failures import CommandError, explain, report_each
 from sskafka.cli.output import print_heading, print_table
 from sskafka.cli.usage import key_values
 from sskafka.client.errors import BrokerUnavailableError, UnknownPartitionError, UnknownTopicError
+from sskafka.compiled import BUILD
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.version import __version__
 
 HEAVY = (
     "asyncio",
@@ -91,7 +93,8 @@ def test_stages_of_the_challenge_are_listed_for_people_and_programs() -> None:
 
 
 def test_version() -> None:
-    assert CliRunner().invoke(app, ["--version"]).stdout.startswith("sskafka ")
+    """It also says which build runs."""
+    assert CliRunner().invoke(app, ["--version"]).stdout == f"sskafka {__version__} ({BUILD})\n"
 
 
 def test_errors_have_explanations() -> None:

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lying_batches import HARMLESS, RECORD_LIES, record
 
+from sskafka.records import inspection
 from sskafka.records.batch import CorruptBatchError, read_header
 from sskafka.records.builder import NewRecord, build_batch, frame
 from sskafka.records.inspection import RecordsSummary, inspect_records
@@ -127,3 +128,54 @@ def test_the_walk_pauses() -> None:
     many_headers = payload_of([NewRecord(b"k", b"v", (("h", b""),) * 1000, NOW_MS)])
     inspect_records(many_headers, 1, lambda: pauses.append(1))
     assert len(pauses) == 6
+
+
+def outcome(payload: bytes | bytearray, count: int) -> RecordsSummary | str:
+    try:
+        return inspect_records(payload, count)
+    except CorruptBatchError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("position", [0, 1, 63, 64, 65, 100, 8191, 8192])
+@pytest.mark.parametrize("is_run", [True, False], ids=["run", "lengths in turn"])
+def test_shortcuts_find_what_the_careful_check_finds(
+    position: int, is_run: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every value of every byte before the value of one record, in a batch of usual records."""
+    count = position + 12
+    written = [NewRecord(b"k", b"v" * (3 + (0 if is_run else n % 2)), (), NOW_MS + n // 50) for n in range(count)]
+    payload = payload_of(written)
+    start = len(payload_of(written[:position])) if position else 0
+    damaged = [
+        payload[:at] + bytes([value]) + payload[at + 1 :]
+        for at in range(start, start + 8)
+        for value in (*range(0, 256, 64 if position > 1000 else 1), payload[at] ^ 0x80, payload[at] ^ 1)
+    ]
+    found = [outcome(one, count) for one in damaged]
+    monkeypatch.setattr(inspection, "IS_COMPILED", True)  # no shortcuts
+    assert found == [outcome(one, count) for one in damaged]
+
+
+@pytest.mark.parametrize("window_bytes", [64, 1000, 1 << 20])
+def test_a_bytearray_is_checked_in_windows(window_bytes: int) -> None:
+    sizes = [0, 1, 7, 40, 63, 64, 200, 5000, 3, 100, 8200, 2] * 30
+    written = [NewRecord(b"key", b"v" * size, (("h", b"x" * (size % 5)),), NOW_MS + size) for size in sizes]
+    payload = bytearray(payload_of(written))
+    assert inspect_records(payload, len(written), window_bytes=window_bytes) == truth_about(written)
+    for cut in (1, 5, 100, 3000):
+        with pytest.raises(CorruptBatchError):
+            inspect_records(payload[:-cut], len(written), window_bytes=window_bytes)
+    payload[len(payload_of(written[:100]))] ^= 2  # the length of a record in the middle
+    with pytest.raises(CorruptBatchError) as of_windows:
+        inspect_records(payload, len(written), window_bytes=window_bytes)
+    with pytest.raises(CorruptBatchError) as of_all:
+        inspect_records(bytes(payload), len(written))
+    assert type(of_windows.value) is type(of_all.value)
+
+
+def test_a_bytearray_is_checked_with_pauses() -> None:
+    pauses: list[int] = []
+    payload = bytearray(payload_of([NewRecord(b"k" * (n % 7), b"v" * 50, (), NOW_MS) for n in range(1000)]))
+    assert inspect_records(payload, 1000, lambda: pauses.append(1), 4096) == RecordsSummary(0, 0, True)
+    assert len(pauses) >= 3

@@ -8,7 +8,7 @@ The newest five batches are kept because a producer may have five requests in fl
 """
 
 from collections import deque
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sskafka.records.batch import NO_SEQUENCE, NO_TIMESTAMP, TRANSACTIONAL, BatchHeader
 from sskafka.storage.errors import (
@@ -17,11 +17,11 @@ from sskafka.storage.errors import (
     OutOfOrderSequenceError,
 )
 
-BATCHES_KEPT = 5
-NO_PRODUCER_EPOCH = -1
-NO_COORDINATOR_EPOCH = -1
-NO_TRANSACTION = -1
-_SEQUENCE_MASK = 0x7FFFFFFF
+BATCHES_KEPT: Final = 5
+NO_PRODUCER_EPOCH: Final = -1
+NO_COORDINATOR_EPOCH: Final = -1
+NO_TRANSACTION: Final = -1
+_SEQUENCE_MASK: Final = 0x7FFFFFFF
 
 
 class ProducedBatch(NamedTuple):

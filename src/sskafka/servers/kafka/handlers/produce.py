@@ -12,7 +12,7 @@ that are too large to be inspected on the event loop (batch_inspection.py).
 
 from collections.abc import Callable
 from struct import Struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sskafka.model.acl import AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -45,9 +45,9 @@ from sskafka.wire.produce import (
 if TYPE_CHECKING:
     from sskafka.servers.kafka.handlers.transactional_produce import CarryOut, Refusals, TransactionalProduce, Waiting
 
-NO_OFFSET = -1
-LENGTH_AT = 8
-RECORD_OVERHEAD_BYTES = 14  # of the smallest message in any format
+NO_OFFSET: Final = -1
+LENGTH_AT: Final = 8
+RECORD_OVERHEAD_BYTES: Final = 14  # of the smallest message in any format
 _length_and_magic_at = Struct(">i4xb").unpack_from
 ADMIN_CLIENT_ID = "__admin_client"  # with this client id, Kafka's tools may write to internal topics
 _ACKS = {0, 1, ACKS_ALL}
