@@ -19,9 +19,10 @@ from sskafka.groups.classic_rebalance import (
     refuse_parked,
     synced_response,
 )
-from sskafka.groups.group import UNKNOWN_MEMBER, EventKind
+from sskafka.groups.group import UNKNOWN_MEMBER, EventKind, Group
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.log_records import GroupResult, group_record
+from sskafka.groups.member_memory import MemberMemory
 from sskafka.groups.members import ClassicMember, Client, Protocols
 from sskafka.model.coordination import Completion, CoordinatorResult, Respond
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -95,7 +96,7 @@ class Joining(NamedTuple):
 
 
 class ClassicRequests:
-    """`find` returns a classic group or None; `create` creates one."""
+    """`find` returns a classic group or None; `create` creates one; `groups` are those of the shard."""
 
     def __init__(
         self,
@@ -104,7 +105,10 @@ class ClassicRequests:
         rebalance: ClassicRebalance,
         settings: GroupSettings,
         new_uuid: Callable[[], str],
+        groups: Collection[Group],
     ) -> None:
+        self._groups = groups
+        self._memory = MemberMemory()
         self._find = find
         self._create = create
         self._rebalance = rebalance
@@ -117,6 +121,8 @@ class ClassicRequests:
         """Handle JoinGroup. An error response has the member id of the request."""
         try:
             check_session_timeout(joining.request, self._settings)
+            if not self._memory.take(joining.protocols, self._groups, now_ms):
+                raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
             return self.join_group(self._group_to_join(joining.request, now_ms), joining, now_ms)
         except KafkaError as error:
             return joining.refused(error.code)

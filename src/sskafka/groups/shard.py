@@ -63,7 +63,9 @@ class GroupCoordinatorShard:
         self._settings = settings
         self._timers = timers
         self._rebalance = ClassicRebalance(self.groups, settings, timers)
-        self.classic = ClassicRequests(self._find_classic, self._create_classic, self._rebalance, settings, new_uuid)
+        self.classic = ClassicRequests(
+            self._find_classic, self._create_classic, self._rebalance, settings, new_uuid, self.groups.values()
+        )
         self._topics = topics
         self._new_uuid = new_uuid
         timings = timings or (lambda group_id: settings.consumer_timings)

@@ -39,6 +39,8 @@ from sskafka.storage.recovery.report import RecoveryReport
 
 _log = logging.getLogger(__name__)
 
+PREFERRED_MAX = 10_000
+
 
 class LogToRecover(NamedTuple):
     topic_partition: TopicPartition
@@ -425,6 +427,13 @@ class LogManager:
             directory.release()
 
     # ---- parts
+
+    def prefer(self, topic_partition: TopicPartition, directory: LogDir) -> None:
+        """Create the log in this directory if it is created later. The oldest of too many wishes is forgotten."""
+        self.preferred.pop(topic_partition, None)
+        while len(self.preferred) >= PREFERRED_MAX:
+            del self.preferred[next(iter(self.preferred))]
+        self.preferred[topic_partition] = directory
 
     def _all_directories(self) -> list[LogDir]:
         return list(dict.fromkeys([*self.directories, self.metadata_directory]))

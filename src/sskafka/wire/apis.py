@@ -13,7 +13,13 @@ from re import sub
 from typing import Any, NamedTuple
 
 from sskafka.model.acl import AclOperation
-from sskafka.wire.bounds import ARRAY_ELEMENTS_MAX, PARTITIONS_MAX, REQUEST_BYTES_MAX, REQUEST_ELEMENTS_MAX
+from sskafka.wire.bounds import (
+    ARRAY_ELEMENTS_MAX,
+    FETCH_PARTITIONS_MAX,
+    PRODUCE_PARTITIONS_MAX,
+    REQUEST_BYTES_MAX,
+    REQUEST_ELEMENTS_MAX,
+)
 
 NEVER = 0x8000
 """Above every version: the `flexible_from` of messages that have no flexible version."""
@@ -359,8 +365,8 @@ _ELEMENTS_MAX = {
         ),
         _FEW,
     ),
-    ApiKey.PRODUCE: PARTITIONS_MAX,
-    ApiKey.FETCH: PARTITIONS_MAX,
+    ApiKey.PRODUCE: PRODUCE_PARTITIONS_MAX,
+    ApiKey.FETCH: FETCH_PARTITIONS_MAX,
     ApiKey.CREATE_TOPICS: _WITH_REPLICAS,
     ApiKey.CREATE_PARTITIONS: _WITH_REPLICAS,
     ApiKey.ELECT_LEADERS: _WITH_REPLICAS,
@@ -373,6 +379,9 @@ _ELEMENTS_MAX = {
 _BYTES_MAX = {
     ApiKey.PRODUCE: 2**31 - 1,
     ApiKey.PLACE_RECORD: 2**31 - 1,
+    # The coordinator keeps what members report, in records of about a megabyte at most.
+    ApiKey.JOIN_GROUP: 2 * 1024 * 1024,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: 2 * 1024 * 1024,
     ApiKey.ENVELOPE: REQUEST_BYTES_MAX + 64 * 1024,
 }
 

@@ -10,7 +10,9 @@ TAGGED_FIELDS_MAX = 10_000
 """Maximum number of tagged fields of one struct."""
 REQUEST_ELEMENTS_MAX = 100_000
 """Maximum number of elements of all arrays of a request together, tagged fields included."""
-PARTITIONS_MAX = 20_000
-"""Maximum number of topics and partitions of a Produce or Fetch request."""
+FETCH_PARTITIONS_MAX = 20_000
+"""Maximum number of topics and partitions of a Fetch request."""
+PRODUCE_PARTITIONS_MAX = 10_000
+"""Maximum number of topics and partitions of a Produce request."""
 REQUEST_BYTES_MAX = 16 * 1024 * 1024
 """Maximum size of requests that carry no records."""

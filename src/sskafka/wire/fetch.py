@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeAlias
 
 from sskafka.model.ids import ZERO_UUID, Uuid
 from sskafka.wire.apis import API_BY_KEY, ApiKey
-from sskafka.wire.bounds import PARTITIONS_MAX
+from sskafka.wire.bounds import FETCH_PARTITIONS_MAX
 from sskafka.wire.errors import MalformedMessageError
 from sskafka.wire.fetch_response import FetchedPartition, PartitionTags, Topic, encode_fetch_response
 from sskafka.wire.fields import read_compact_string, read_string, require_count, require_end, require_room, require_text
@@ -157,7 +157,7 @@ def _flexible_topics(
     count, position = decode_uvarint(buffer, position)
     topics: list[tuple[Topic, list[PartitionFetch]]] = []
     topic: Topic
-    room = PARTITIONS_MAX
+    room = FETCH_PARTITIONS_MAX
     for _ in range(require_count(count - 1)):
         if version >= TOPIC_ID_FROM:
             topic = buffer[position : position + 16].tobytes()
@@ -201,7 +201,7 @@ def _read_replica_tags(buffer: memoryview, position: int, version: int) -> tuple
 
 def _flexible_forgotten(buffer: memoryview, position: int, version: int) -> tuple[list[tuple[Topic, list[int]]], int]:
     count, position = decode_uvarint(buffer, position)
-    room = PARTITIONS_MAX
+    room = FETCH_PARTITIONS_MAX
     forgotten: list[tuple[Topic, list[int]]] = []
     for _ in range(require_count(count - 1)):
         topic, position = _flexible_topic(buffer, position, version)
@@ -260,7 +260,7 @@ def _legacy_topics(
     (count,) = _int32_at(buffer, position)
     position += 4
     topics: list[tuple[Topic, list[PartitionFetch]]] = []
-    room = PARTITIONS_MAX
+    room = FETCH_PARTITIONS_MAX
     for _ in range(require_count(count)):
         name, position = read_string(buffer, position)
         (count,) = _int32_at(buffer, position)
@@ -289,7 +289,7 @@ def _legacy_partition(buffer: memoryview, position: int, version: int) -> tuple[
 def _legacy_forgotten(buffer: memoryview, position: int) -> tuple[list[tuple[Topic, list[int]]], int]:
     (count,) = _int32_at(buffer, position)
     position += 4
-    room = PARTITIONS_MAX
+    room = FETCH_PARTITIONS_MAX
     forgotten: list[tuple[Topic, list[int]]] = []
     for _ in range(require_count(count)):
         name, position = read_string(buffer, position)

@@ -7,7 +7,7 @@ the end raises MalformedMessageError, IndexError or struct.error; callers turn a
 from struct import Struct
 from typing import Final
 
-from sskafka.wire.bounds import ARRAY_ELEMENTS_MAX, PARTITIONS_MAX
+from sskafka.wire.bounds import ARRAY_ELEMENTS_MAX
 from sskafka.wire.errors import MalformedMessageError
 from sskafka.wire.varint import decode_uvarint, encode_uvarint
 
@@ -62,7 +62,7 @@ def require_count(count: int) -> int:
 def require_room(room: int) -> None:
     """Check what is left of the number of topics and partitions that a request may have."""
     if room < 0:
-        raise MalformedMessageError(f"the request has more than {PARTITIONS_MAX} topics and partitions")
+        raise MalformedMessageError(f"the request has {-room} topics and partitions more than are allowed")
 
 
 def require_end(buffer: memoryview, position: int) -> None:

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from sskafka.model.ids import Uuid
 from sskafka.wire.apis import API_BY_KEY, ApiKey
-from sskafka.wire.bounds import PARTITIONS_MAX
+from sskafka.wire.bounds import PRODUCE_PARTITIONS_MAX
 from sskafka.wire.errors import MalformedMessageError
 from sskafka.wire.fields import (
     NO_TAGS,
@@ -138,7 +138,7 @@ def _decode_flexible(buffer: memoryview, position: int, has_topic_ids: bool) -> 
     acks, timeout_ms = _acks_and_timeout_at(buffer, position)
     count, position = decode_uvarint(buffer, position + 6)
     topics: list[tuple[Topic, list[PartitionRecords]]] = []
-    room = PARTITIONS_MAX
+    room = PRODUCE_PARTITIONS_MAX
     for _ in range(require_count(count - 1)):
         if has_topic_ids:
             topic_id = buffer[position : position + 16].tobytes()
@@ -160,7 +160,7 @@ def _flexible_partitions(buffer: memoryview, position: int) -> tuple[list[Partit
     end = len(buffer)
     count, position = decode_uvarint(buffer, position)
     partitions: list[PartitionRecords] = []
-    require_room(PARTITIONS_MAX - count)
+    require_room(PRODUCE_PARTITIONS_MAX - count)
     for _ in range(require_count(count - 1)):
         (index,) = _int32_at(buffer, position)
         length, position = decode_uvarint(buffer, position + 4)
@@ -181,7 +181,7 @@ def _decode_legacy(buffer: memoryview, position: int) -> ProduceRequestView:
     acks, timeout_ms, count = _acks_timeout_and_count_at(buffer, position)
     position += 10
     topics: list[tuple[Topic, list[PartitionRecords]]] = []
-    room = PARTITIONS_MAX
+    room = PRODUCE_PARTITIONS_MAX
     for _ in range(require_count(count)):
         name, position = read_string(buffer, position)
         partitions, position = _legacy_partitions(buffer, position)
@@ -197,7 +197,7 @@ def _legacy_partitions(buffer: memoryview, position: int) -> tuple[list[Partitio
     (count,) = _int32_at(buffer, position)
     position += 4
     partitions: list[PartitionRecords] = []
-    require_room(PARTITIONS_MAX - count)
+    require_room(PRODUCE_PARTITIONS_MAX - count)
     for _ in range(require_count(count)):
         index, length = _index_and_length_at(buffer, position)
         position += 8

@@ -55,3 +55,12 @@ def test_duplicates_are_rejected_and_validate_only_writes_nothing() -> None:
     assert [result.error_code for result in twice.response.results] == [ErrorCode.INVALID_REQUEST]
     only_checked = create_partitions(image, CreatePartitionsRequest([wanted], validate_only=True), seeded())
     assert (only_checked.response.results[0].error_code, only_checked.records) == (0, [])
+
+
+def test_the_partitions_of_all_topics_of_a_request_are_bounded() -> None:
+    image = with_topic(with_topic(cluster(), "a"), "b")
+    wanted = [CreatePartitionsTopic("a", 6000, None), CreatePartitionsTopic("b", 6000, None)]
+    decision = create_partitions(image, CreatePartitionsRequest(wanted), seeded())
+    codes = {result.name: result.error_code for result in decision.response.results}
+    assert codes == {"a": ErrorCode.NONE, "b": ErrorCode.POLICY_VIOLATION}
+    assert len(decision.records) == 5999

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from logs import NOW_MS, append, read_records
 from simulated_disk import SimulatedDisk
+from steps import finished
 from virtual_time import VirtualTime
 
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -274,7 +275,9 @@ def test_a_copy_is_described_with_its_lag() -> None:
     logs.begin_move(TP, logs.directories[1], NOW_MS)
     replicas: Any = SimpleNamespace(high_watermarks=lambda: {TP: 3})
     whoever: Any = None
-    results = LogDirsHandler(logs, replicas, None).describe(DescribeLogDirsRequest(topics=None), whoever).results
+    results = finished(
+        LogDirsHandler(logs, replicas, None).describe(DescribeLogDirsRequest(topics=None), whoever)
+    ).results
     described = [(result.log_dir, topic.partitions[0]) for result in results for topic in result.topics]
     assert [(path, part.is_future_key, part.offset_lag) for path, part in described] == [
         ("/a", False, 0),

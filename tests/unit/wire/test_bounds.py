@@ -8,7 +8,7 @@ from largest_requests import LargestRequest, largest_requests
 from test_response_versions import APIS, filled, versions_of
 
 from sskafka.wire.apis import Api, ApiKey
-from sskafka.wire.bounds import ARRAY_ELEMENTS_MAX, PARTITIONS_MAX, TAGGED_FIELDS_MAX
+from sskafka.wire.bounds import ARRAY_ELEMENTS_MAX, TAGGED_FIELDS_MAX
 from sskafka.wire.codec import (
     MalformedMessageError,
     decode,
@@ -61,7 +61,7 @@ def test_produce_and_fetch_have_room_for_many_partitions(key: ApiKey) -> None:
     body = memoryview(largest.body(more=-1))
     decode_request: Any = decode_produce_request if key == ApiKey.PRODUCE else decode_fetch_request
     ((_, partitions),) = decode_request(body, 0, largest.version).topics
-    assert len(partitions) == PARTITIONS_MAX - 2
+    assert len(partitions) == largest.api.elements_max - 2
 
 
 def test_counts_of_single_arrays_are_bounded_in_responses_too() -> None:

@@ -106,8 +106,8 @@ class AnswerSlots:
     """Bounds the memory of answers to CONSUME: only `count` of them are read and sent at the same time.
 
     A client that does not read its answer keeps its slot while no other client needs it. When all slots are taken and
-    another client waits, the connection of the client that has read nothing for the longest time is closed, but not
-    before PATIENCE_S: a slow client goes on."""
+    other clients wait, as many connections are closed whose clients have read nothing for PATIENCE_S; a slow client
+    goes on."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -135,7 +135,7 @@ class AnswerSlots:
                 break
 
     def _close_stuck(self) -> None:
-        """Close the connection that has waited for its client for the longest time, now or when its patience ends."""
+        """Close connections that have waited for their clients for too long, if others wait; look again later."""
         loop = asyncio.get_running_loop()
         self._waiting = deque(turn for turn in self._waiting if not turn.done())
         if self._check is not None:
@@ -143,10 +143,10 @@ class AnswerSlots:
             self._check = None
         if not self._waiting:
             return
-        stuck = min((slot for slot in self._taken if slot.is_sending), key=lambda slot: slot.progress_s, default=None)
-        if stuck is not None and loop.time() - stuck.progress_s >= PATIENCE_S:
-            stuck.is_sending = False
-            stuck.close_connection()
+        stuck = [slot for slot in self._taken if slot.is_sending and loop.time() - slot.progress_s >= PATIENCE_S]
+        for slot in sorted(stuck, key=lambda slot: slot.progress_s)[: len(self._waiting)]:
+            slot.is_sending = False
+            slot.close_connection()
         self._check = loop.call_later(PATIENCE_S / 4, self._close_stuck)
 
 

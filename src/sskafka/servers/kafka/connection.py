@@ -391,6 +391,9 @@ class Connection(Outgoing):
         self.refuse(f"a request of {size} bytes is outside 8..{limit} (socket.request.max.bytes)")
 
     def abort_after(self, error: Exception, api: ServedApi | None) -> None:
+        if isinstance(error, MalformedMessageError):
+            self.refuse(f"malformed request: {error}")
+            return
         name = api.api.name if api else "a request"
         if isinstance(error, AuthorizerNotReadyError):  # the client retries on another connection
             log.info("closing the connection from %s: %s: %s", self.peer, name, error)

@@ -108,7 +108,7 @@ class LogDirsHandler:
         if not target.is_online or (home is not None and not home.is_online):
             return ErrorCode.KAFKA_STORAGE_ERROR
         if home is None:
-            self._logs.preferred[topic_partition] = target  # a replica that is created later will use that directory
+            self._logs.prefer(topic_partition, target)  # a replica that is created later will use that directory
             return ErrorCode.REPLICA_NOT_AVAILABLE
         if self._moves is not None:
             self._moves.ask(topic_partition, target)

@@ -4,8 +4,12 @@
                             otherwise park: each partition wakes the request when its data becomes visible
 
 A parked request holds no slices: it reads again when it is woken or when its time is over. Consumers and followers are
-read for in different ways (readers.py).
+read for in different ways (readers.py). Requests with very many partitions are read in slices and wait for a short time
+at most.
 """
+
+import asyncio
+from collections.abc import Generator
 
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import METADATA_TOPIC_ID, ZERO_UUID
@@ -17,6 +21,7 @@ from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.handlers.fetch.readers import ConsumerReader, FollowerReader, Reader, failed
 from sskafka.servers.kafka.handlers.fetch.session import Target, Topic, targets_of
 from sskafka.servers.kafka.handlers.fetch.sessions import NO_SESSION, FetchContext, FetchSessions
+from sskafka.servers.kafka.long_requests import Steps
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.response_slot import ResponseSlot
 from sskafka.servers.kafka.sliced_handlers import Handler
@@ -25,6 +30,7 @@ from sskafka.wire.leaders import NodeEndpoint
 
 TOPIC_IDS_FROM = 13
 ENDPOINTS_FROM = 16
+LONG_FETCH_WAIT_MS = 100
 ISOLATION_LEVELS = (0, 1)  # READ_UNCOMMITTED, READ_COMMITTED
 NOT_FOUND = frozenset(
     {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHORIZATION_FAILED}
@@ -85,9 +91,25 @@ class FetchHandler:
             self._response_bytes_max,
             self._view if fetch.replica_id < 0 else None,  # followers know the leaders from their own metadata
         )
+        if context.is_long:
+            long = request.connection.take_frame(request)
+            long.release_frame()
+            request.connection.begin_long(long, self._in_slices(operation, fetch.max_wait_ms))
+            return None
         response = operation.attempt(must_answer=fetch.max_wait_ms <= 0 or context.is_empty)
         if response is None:
             operation.park(request.park(), self._timers, fetch.max_wait_ms)
+        return response
+
+    def _in_slices(self, operation: "FetchOperation", max_wait_ms: int) -> Steps:
+        """Read many partitions. If there is too little data, read them once more after a while: to look at all of them
+        after every append to one would take too long."""
+        response = yield from operation.attempt_in_slices(must_answer=max_wait_ms <= 0)
+        if response is None:
+            over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._timers.schedule(min(max_wait_ms, LONG_FETCH_WAIT_MS), lambda: over.set_result(None))
+            yield over
+            response = yield from operation.attempt_in_slices(must_answer=True)
         return response
 
     def _is_any_known(self, fetch: FetchRequestView) -> bool:
@@ -166,6 +188,25 @@ class FetchOperation:
             has_news = has_news or reader.is_news(target, result)
         response = None
         if size >= self._min_bytes or has_news or must_answer:
+            response = self._encode(fetched)
+        reader.attempted(fetched)
+        return response
+
+    def attempt_in_slices(self, must_answer: bool) -> Generator[None, None, Response | None]:
+        """The same, with pauses for other requests."""
+        room = self._max_bytes
+        size = 0
+        fetched: list[tuple[Target, FetchedPartition]] = []
+        reader = self._reader
+        for target in self._context.due():
+            result = reader.read(target, room, size == 0)
+            fetched.append((target, result))
+            size += result.records_size
+            room -= result.records_size
+            must_answer = must_answer or reader.is_news(target, result)
+            yield
+        response = None
+        if size >= self._min_bytes or must_answer:
             response = self._encode(fetched)
         reader.attempted(fetched)
         return response

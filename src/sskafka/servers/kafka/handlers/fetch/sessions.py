@@ -6,7 +6,8 @@
     (s, n)  n > 0            changes to session s, whose next epoch must be n
 
 An incremental response contains a partition only if it has data, an error, or offsets that are new to the client.
-The session of a consumer without partitions is closed.
+The session of a consumer without partitions is closed. The partitions of all sessions of consumers are bounded, too,
+because a session may name thousands.
 """
 
 from collections import OrderedDict
@@ -21,6 +22,9 @@ NO_SESSION = 0
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
 EVICTABLE_AFTER_MS = 120_000
+MANY_PARTITIONS = 500
+CONSUMER_PARTITIONS_MAX = 200_000
+"""Partitions of the sessions of all consumers together; a consumer above that fetches without a session."""
 
 
 class FetchContext:
@@ -36,6 +40,11 @@ class FetchContext:
     @property
     def session_id(self) -> int:
         return self.session.session_id if self.session else NO_SESSION
+
+    @property
+    def is_long(self) -> bool:
+        """Whether there are too many partitions to read all of them in one turn of the event loop."""
+        return len(self._targets) > MANY_PARTITIONS
 
     @property
     def is_incremental(self) -> bool:
@@ -77,6 +86,7 @@ class FetchSessions:
         self._limit = limit
         self._random_int = random_int
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
+        self._consumer_partitions = 0
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -91,7 +101,13 @@ class FetchSessions:
                 session = self._maybe_open(fetch, targets, uses_topic_ids, now_ms)
             return FetchContext(targets, session, incremental=False)
         session = self._resume(fetch, uses_topic_ids, now_ms)
+        before = len(session.targets)
         session.update(fetch)
+        if not session.is_followers:
+            self._consumer_partitions += len(session.targets) - before
+            if self._consumer_partitions > CONSUMER_PARTITIONS_MAX and len(session.targets) > before:
+                self._close(session.session_id)
+                raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)  # the client continues with all its partitions
         if not session.targets and not session.is_followers:
             self._close(session.session_id)
             return FetchContext([], None, incremental=False)
@@ -122,6 +138,8 @@ class FetchSessions:
         is_follower = fetch.replica_id >= 0
         if is_follower:
             self._close_before(fetch.replica_id, fetch.replica_epoch)
+        if not is_follower and self._consumer_partitions + len(targets) > CONSUMER_PARTITIONS_MAX:
+            return None
         if len(self._sessions) >= self._limit and not self._evict(is_follower, now_ms):
             return None
         session_id = self._random_int(1, EPOCH_MAX)
@@ -133,6 +151,7 @@ class FetchSessions:
             session = FollowerSession(session_id, targets, uses_topic_ids, now_ms, follower)
         else:
             session = FetchSession(session_id, targets, uses_topic_ids, now_ms)
+            self._consumer_partitions += len(session.targets)
         self._sessions[session_id] = session
         return session
 
@@ -161,4 +180,6 @@ class FetchSessions:
     def _close(self, session_id: int) -> None:
         session = self._sessions.pop(session_id, None)
         if session is not None:
+            if not session.is_followers:
+                self._consumer_partitions -= len(session.targets)
             session.close()
