@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 from typing import Any, Self
 
-from acl_requests import GROUP, NAME_OF, TOPIC, TRANSACTIONAL_ID, build, request_for
+from acl_requests import GROUP, NAME_OF, TOPIC, TRANSACTIONAL_ID, build
 
 from sskafka.model.acl import AclOperation, AclPermission, PatternType, ResourceType
 from sskafka.model.errors import ErrorCode
@@ -175,14 +175,6 @@ class AclLab:
         """Make the resources again that a test has deleted."""
         self.make_topic(TOPIC)
         self._until(lambda: self._make_group() and self._read())
-
-    def delete_when_created(self, name: str, client: AddressedClient) -> None:
-        """Wait until the client, which asks again as clients do, has created the topic; then delete the topic."""
-        message, version = request_for(ApiKey.METADATA, "that creates a topic")
-        self._until(lambda: error_codes(client.call(message, version)) == {0})
-        self._until(
-            lambda: error_codes(self.ask(ApiKey.DELETE_TOPICS, 5, topic_names=[name], timeout_ms=10_000)) == {0}
-        )
 
     def _read(self) -> bool:
         partitions = [{"partition": 0, "partition_max_bytes": 1000}]
