@@ -123,3 +123,10 @@ def test_clients_refuse_servers_that_do_not_know_the_password() -> None:
     for answer in (b"v=" + b64encode(bytes(32)), b"e=other-error", b"v=", b""):
         with pytest.raises(SaslError):
             client.verify(answer)
+
+
+def test_a_client_may_repeat_its_nonce_as_older_librdkafka_does() -> None:
+    client, serving = ScramClientExchange(SHA256, "user", "client-nonce"), server()
+    salt, iterations = client.challenge(serving.first(client.first()))
+    client._nonce = f"client-nonce{client._nonce}"
+    client.verify(serving.final(client.prove(SHA256.salted_password("pencil", salt, iterations))))
