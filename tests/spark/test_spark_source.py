@@ -83,7 +83,7 @@ class TestBatches:
             ({"subscribe": "no-such-topic-here"}, "there is no topic 'no-such-topic-here'"),
             ({"subscribe": "x", "startingOffset": "earliest"}, "did you mean startingOffsets"),
             ({"subscribe": "x", "startingOffsets": "soon"}, "option startingOffsets"),
-            ({"subscribe": "x", "kafka.security.protocol": "SASL_SSL"}, "secured listeners are not supported yet"),
+            ({"subscribe": "x", "kafka.security.protocol": "SSH"}, "expected one of PLAINTEXT"),
             ({"subscribe": "x", "kafka.isolation.levl": "read_committed"}, "did you mean isolation.level"),
             ({}, "one of them is needed"),
         ],

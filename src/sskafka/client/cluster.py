@@ -140,6 +140,8 @@ class Cluster:
         if found is None:
             raise UnknownTopicError(f"there is no topic {name!r}")
         if found.error_code != ErrorCode.NONE:
+            if found.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                raise broker_error(found.error_code, f"this user may not describe topic {name!r}")
             raise broker_error(found.error_code, topic_name_problem(name) or f"topic {name!r} cannot be used now")
         return found
 

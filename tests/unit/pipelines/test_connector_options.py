@@ -1,3 +1,7 @@
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import pytest
 
 from sskafka.model.ids import TopicPartition
@@ -51,12 +55,9 @@ def test_client_properties_lose_their_prefix() -> None:
         ({**BASE, "failOnDataLoss": "maybe"}, "neither true nor false"),
         ({**BASE, "endingOffsets": "latest"}, "a stream has no end"),
         ({**BASE, "kafka.auto.offset.reset": "earliest"}, "use startingOffsets"),
-        (
-            {**BASE, "kafka.security.protocol": "SASL_SSL"},
-            "kafka.security.protocol: secured listeners are not supported",
-        ),
-        ({**BASE, "kafka.sasl.jaas.config": "x"}, "kafka.sasl.jaas.config: secured listeners are not supported"),
-        ({**BASE, "kafka.ssl.truststore.location": "x"}, "secured listeners are not supported"),
+        ({**BASE, "kafka.security.protocol": "SSH"}, r"security.protocol='SSH': expected one of PLAINTEXT"),
+        ({**BASE, "kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "GSSAPI"}, r"sasl.mechanism='GSSAPI'"),
+        ({**BASE, "kafka.ssl.truststore.locatoin": "x"}, "did you mean ssl.truststore.location"),
         ({**BASE, "kafka.isolation.levl": "read_committed"}, r"kafka.isolation.levl: .* did you mean isolation.level"),
     ],
 )
@@ -111,6 +112,17 @@ def test_what_nobody_knows_is_told_and_passed_over(caplog: pytest.LogCaptureFixt
 def test_plaintext_may_be_said() -> None:
     options = source_options({**BASE, "kafka.security.protocol": "plaintext"}, streaming=True)
     assert options.connection.client_id == "sskafka-spark"
+
+
+@pytest.mark.parametrize("make", [partial(source_options, streaming=True), sink_options])
+def test_secrets_are_not_shown(make: Callable[[dict[str, str]], Any], caplog: pytest.LogCaptureFixture) -> None:
+    jaas = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="geheim";'
+    secured = {**BASE, "kafka.security.protocol": "SASL_PLAINTEXT", "kafka.sasl.mechanism": "PLAIN"}
+    options = make({**secured, "kafka.sasl.jaas.config": jaas, "kafka.ssl.key.password": "geheim", "colour": "blue"})
+    assert options.connection.sasl_jaas_config == jaas
+    with pytest.raises(OptionError) as refused:
+        make({**secured, "kafka.sasl.jaas.config": jaas.replace(";", "")})
+    assert "geheim" not in f"{options!r} {options.connection!r} {refused.value} {caplog.text}"
 
 
 # Names of Kafka's own clients that mean nothing here: they must not be taken for misspellings.

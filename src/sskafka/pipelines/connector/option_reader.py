@@ -32,8 +32,6 @@ _FIXED_PROPERTIES = {
     "interceptor.classes": "Java classes are not supported",
     "transactional.id": "use transactionalIdPrefix",
 }
-_SECURITY = ("security.", "sasl.", "ssl.")
-_PLAINTEXT = ("security.protocol", "PLAINTEXT")
 _ALSO_OPTIONS = ("bootstrap.servers", "group.id")
 
 
@@ -104,13 +102,9 @@ class OptionReader:
     def properties(self) -> dict[str, str]:
         """Return the properties of Kafka's clients without their prefix; raises for those that are not supported."""
         properties = self._properties()
-        for name, value in properties.items():
+        for name in properties:
             if name in _FIXED_PROPERTIES:
                 raise OptionError(f"{PROPERTY_PREFIX}{name}", f"cannot be set: {_FIXED_PROPERTIES[name]}")
-            if name.startswith(_SECURITY) and (name, value.strip().upper()) != _PLAINTEXT:
-                raise OptionError(
-                    f"{PROPERTY_PREFIX}{name}", "secured listeners are not supported yet; use a plaintext listener"
-                )
         for name, near in unknown_properties(properties, cutoff=_PROPERTY_SIMILARITY_MIN).items():
             if near is not None:
                 raise OptionError(f"{PROPERTY_PREFIX}{name}", f"there is no such property; did you mean {near}?")

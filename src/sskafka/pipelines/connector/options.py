@@ -5,13 +5,14 @@ Properties of Kafka's clients have the prefix `kafka.`. Spark passes options as 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
 
 from sskafka.client.config import ConnectionConfig, ConsumerConfig, configured
 from sskafka.client.errors import ConfigError
 from sskafka.model.ids import TopicPartition, topic_name_problem
+from sskafka.model.listeners import PLAINTEXT
 from sskafka.pipelines.connector.errors import OptionError
 from sskafka.pipelines.connector.offsets import EARLIEST, LATEST, Offsets, parse_assignment, parse_offsets
 from sskafka.pipelines.connector.option_reader import OptionReader
@@ -110,7 +111,8 @@ class OffsetSpec:
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
     bootstrap: str
-    properties: dict[str, str]
+    properties: dict[str, str] = field(repr=False)
+    """Of Kafka's clients. They may contain passwords."""
     subscription: Subscription
     starting: OffsetSpec
     ending: OffsetSpec
@@ -142,7 +144,8 @@ class SourceOptions:
 @dataclass(frozen=True, slots=True)
 class SinkOptions:
     bootstrap: str
-    properties: dict[str, str]
+    properties: dict[str, str] = field(repr=False)
+    """Of Kafka's clients. They may contain passwords."""
     topic: str | None
     guarantee: Guarantee
     transactional_id_prefix: str
@@ -197,6 +200,7 @@ def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOpti
         pause_file=reader.text("pauseFile", ""),
     )
     reader.warn_of_unknown(SOURCE_OPTIONS)
+    _check_security(chosen.connection)
     return chosen
 
 
@@ -211,7 +215,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
     problem = topic_name_problem(topic) if topic else None
     if problem:
         raise OptionError("topic", problem)
-    return SinkOptions(
+    chosen = SinkOptions(
         bootstrap=reader.required(BOOTSTRAP),
         properties=reader.properties(),
         topic=topic,
@@ -225,6 +229,16 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
         query_run=reader.text("queryRun", ""),
         batch=reader.number("batchId", 0, at_least=0) or 0,
     )
+    _check_security(chosen.connection)
+    return chosen
+
+
+def _check_security(config: ConnectionConfig) -> None:
+    """Raise OptionError if the properties of TLS and SASL do not fit together. The files are read when connecting."""
+    if config.security_protocol.upper() != PLAINTEXT:
+        from sskafka.client.security import client_security  # noqa: PLC0415  not for PLAINTEXT
+
+        _checked(lambda: client_security(config))
 
 
 def _subscription(reader: OptionReader) -> Subscription:
