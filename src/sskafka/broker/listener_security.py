@@ -102,7 +102,10 @@ class SecureListeners:
             keys = OAuthKeys(url, int(of("sasl.oauthbearer.jwks.endpoint.refresh.ms")))
         except MissingPackageError as error:
             raise SettingError("sasl.enabled.mechanisms", OAUTHBEARER, str(error)) from None
-        keys.refresh()
+        if url.startswith("file:"):
+            keys.refresh()
+        else:  # a provider that does not answer must not delay the event loop
+            asyncio.get_running_loop().run_in_executor(None, keys.refresh)
         self._keys.append(keys)
         return OAuthBearerMechanism(
             keys,

@@ -31,7 +31,7 @@ class MissingPackageError(ImportError):
 
 
 class OAuthKeys:
-    """The key set of a provider (JWKS). `refresh` blocks: it is called in a thread, but for the start."""
+    """The key set of a provider (JWKS). `refresh` blocks: it is called in a thread, but for files at the start."""
 
     def __init__(self, url: str, refresh_ms: int) -> None:
         try:
