@@ -8,14 +8,18 @@ numpy starts threads, but both handle forks.
 
 Spark's daemon runs a full garbage collection in a worker after each task, which would examine all imported objects for
 28 ms of CPU time. The daemon therefore freezes these objects before it forks (see `connector.garbage`).
+
+Java may end a task before it has read everything from the worker, and closes the socket. Over a Unix domain socket the
+worker notices this when it flushes, and Spark's daemon prints a stack trace. Here the worker ends without one.
 """
 
 import gc
+import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from pyspark.daemon import manager
+from pyspark import daemon
 
 TASKS = "pyspark.worker"
 _READING = "sskafka.pipelines.connector.source"
@@ -41,10 +45,26 @@ def freeze_imported_objects() -> None:
     gc.freeze()
 
 
+Worker = Callable[[socket.socket, bool], int]
+
+
+def ending_quietly(worker: Worker) -> Worker:
+    """Return the worker's function, which returns an exit code also if Java has closed the socket."""
+
+    def work(sock: socket.socket, authenticated: bool) -> int:
+        try:
+            return worker(sock, authenticated)
+        except BrokenPipeError:
+            return 1
+
+    return work
+
+
 def main(arguments: Sequence[str]) -> None:
     preload(arguments[0] if arguments else TASKS)
     freeze_imported_objects()
-    manager()
+    daemon.worker = ending_quietly(daemon.worker)  # type: ignore[assignment]  # the manager calls it by this name
+    daemon.manager()
 
 
 if __name__ == "__main__":
