@@ -37,7 +37,6 @@ MODULES = (
     "replication/partition",
     "runtime/delayed_operation",
     "servers/kafka/handlers/produce",
-    "servers/kafka/request",
     "storage/append_checks",
     "storage/log",
     "storage/log_tail",

@@ -1,5 +1,6 @@
 """Compiled modules are used while their sources are the ones they were compiled from, and never after that."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -104,3 +105,25 @@ def test_the_stamp_of_a_build_is_the_one_that_is_read() -> None:
     sources = found[2].split()
     assert {"records/batch.py", "records/inspection.py", "model/errors.py", "storage/disk.py"} <= set(sources)
     assert all((ROOT / "src/sskafka" / source).is_file() for source in sources)
+
+
+def test_no_interpreted_class_inherits_from_a_compiled_one() -> None:
+    """mypyc refuses that when an object is made, maybe hours after the start, unless the base class allows it."""
+    files = run(ROOT / "build_tools", "from compile import FILES; print(*FILES)").stdout.split()
+    source = ROOT / "src/sskafka"
+    bases = {
+        node.name
+        for file in files
+        for node in ast.parse((source / file).read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.decorator_list and not node.name.endswith("Error")
+    }
+    assert {"Log", "Partition", "ProduceHandler"} <= bases
+    assert "DelayedOperation" not in bases, "its decorator allows interpreted subclasses"
+    wrong = {
+        f"{path.relative_to(source)}: {node.name}"
+        for path in source.rglob("*.py")
+        if path.relative_to(source).as_posix() not in files
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef) and {ast.unparse(base).split(".")[-1] for base in node.bases} & bases
+    }
+    assert wrong == set()
