@@ -16,6 +16,8 @@ from sskafka.model.coordination import CoordinatorResult
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition, Uuid
 
+TIMESTAMP_MAX = 2**63 - 1
+
 
 class OffsetCommit(NamedTuple):
     partition: TopicPartition
@@ -66,7 +68,7 @@ class OffsetRequests:
         self, group_id: str, commits: Iterable[OffsetCommit], retention_ms: int, now_ms: int
     ) -> tuple[list[Record], list[ErrorCode]]:
         """Return the records, and the error code of each commit. Call `check_committer` first."""
-        expire_ms = NO_TIMESTAMP if retention_ms < 0 else now_ms + retention_ms
+        expire_ms = NO_TIMESTAMP if retention_ms < 0 else min(now_ms + retention_ms, TIMESTAMP_MAX)
         records: list[Record] = []
         outcomes: list[ErrorCode] = []
         for commit in commits:

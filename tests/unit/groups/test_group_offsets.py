@@ -215,6 +215,12 @@ def test_an_old_client_may_say_how_long_its_offset_is_kept(lab: GroupLab) -> Non
     assert lab.committed() is None
 
 
+def test_an_old_client_may_keep_its_offset_for_ever(lab: GroupLab) -> None:
+    """The sum of the time and the longest retention is more than a record can hold."""
+    lab.commit(5, retention_ms=2**63 - 1)
+    assert lab.committed() == 5
+
+
 def test_what_a_transaction_is_about_to_change_does_not_expire(lab: GroupLab) -> None:
     lab.commit(5)
     lab.commit(6, producer=PRODUCER)
