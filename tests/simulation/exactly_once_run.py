@@ -71,7 +71,7 @@ class Run:
         done, stuck = await asyncio.wait(producers, timeout=FINISH_S)
         for task in done:
             task.result()
-        assert not stuck, f"{len(stuck)} producers get nowhere"
+        assert not stuck, f"{len(stuck)} producers get nowhere, brokers failed with {cluster.errors!r}"
         for name in IDS:  # takes over what dead producers left, as a restarted process would
             await Producer(cluster, self.histories[name], self.versions[name], self.random).initialize()
         await asyncio.sleep(SETTLE_S)

@@ -215,6 +215,8 @@ async def _start(directory: Path, damaged: str, expected: dict[str, Records]) ->
             for name in TOPICS:
                 topic_id = image.topics_by_name[name].topic_id
                 log = logs.open_log(TopicPartition(name, 0), topic_id, SEGMENT, NOW_MS)
+                if damaged == f"{name}-0/partition.metadata" and list(directory.glob("*-stray")):
+                    continue  # the file names another topic, and has no checksum: as in Kafka, the log is set aside
                 _check_log(log, damaged, expected[name])
 
 

@@ -63,6 +63,11 @@ class Acceptor:
             self._retry.cancel()
         self._bound.close()
 
+    async def stop(self) -> None:
+        """Stop listening, and return when every connection that was accepted has reached its protocol."""
+        self.close()
+        await asyncio.gather(*self._starting, return_exceptions=True)
+
     def _accept(self) -> None:
         for _ in range(ACCEPTS_MAX):
             if not self._descriptors.has_room(self._bound.fileno()):

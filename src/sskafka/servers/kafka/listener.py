@@ -120,7 +120,7 @@ class Listener:
         if self._reaper is not None:
             self._reaper.cancel()
         if self._acceptor is not None:
-            self._acceptor.close()
+            await self._acceptor.stop()
         for connection in list(self._connections):
             connection.close()
 
