@@ -215,9 +215,13 @@ async def _start(directory: Path, damaged: str, expected: dict[str, Records]) ->
             for name in TOPICS:
                 topic_id = image.topics_by_name[name].topic_id
                 log = logs.open_log(TopicPartition(name, 0), topic_id, SEGMENT, NOW_MS)
-                if damaged == f"{name}-0/partition.metadata" and list(directory.glob("*-stray")):
-                    continue  # the file names another topic, and has no checksum: as in Kafka, the log is set aside
-                _check_log(log, damaged, expected[name])
+                if not _is_set_aside(directory, name, damaged):
+                    _check_log(log, damaged, expected[name])
+
+
+def _is_set_aside(directory: Path, topic: str, damaged: str) -> bool:
+    """Return whether the log was set aside: its partition.metadata, which has no checksum, names another topic now."""
+    return damaged == f"{topic}-0/partition.metadata" and any(directory.glob(f"{topic}-0.*-stray"))
 
 
 @contextmanager

@@ -152,7 +152,10 @@ def _agreed_cluster_id(asked: str | None, found: dict[str, MetaProperties]) -> s
     """Return the cluster id that was asked for or found: directories that are added to a node join its cluster."""
     existing = {meta.cluster_id for meta in found.values() if meta.cluster_id}
     if asked is not None and existing - {asked}:
-        raise LogDirectoryError(f"the log directories belong to cluster {', '.join(existing)}, not to {asked}")
+        raise LogDirectoryError(
+            f"the log directories belong to cluster {', '.join(existing)}, not to {asked}. "
+            "Correct log.dirs, or restore meta.properties"
+        )
     return asked or next(iter(existing), None)
 
 

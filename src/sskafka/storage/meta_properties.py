@@ -72,16 +72,26 @@ def check_meta_properties(found: Mapping[str, MetaProperties], node_id: int, par
     """Check that the directories belong to this node and to one cluster, and use the configured partition base."""
     clusters = {meta.cluster_id for meta in found.values() if meta.cluster_id is not None}
     if len(clusters) > 1:
-        raise LogDirectoryError(f"the log directories belong to different clusters: {', '.join(sorted(clusters))}")
+        raise LogDirectoryError(
+            f"the log directories belong to different clusters: {', '.join(sorted(clusters))}. "
+            f"Remove the directories of other clusters from log.dirs, or restore {FILE_NAME}"
+        )
     ids = [meta.directory_id for meta in found.values() if meta.directory_id is not None]
     if len(ids) != len(set(ids)):
-        raise LogDirectoryError("two log directories have the same directory.id: one is a copy of the other")
+        raise LogDirectoryError(
+            f"two log directories have the same directory.id in {FILE_NAME}: one is a copy of the other. "
+            "Remove the copy from log.dirs"
+        )
     for path, meta in found.items():
         if meta.node_id is not None and meta.node_id != node_id:
-            raise LogDirectoryError(f"{path} belongs to node {meta.node_id}, but this is node {node_id}")
+            raise LogDirectoryError(
+                f"{path} belongs to node {meta.node_id}, but this is node {node_id}. "
+                f"Correct node.id or log.dirs, or restore {FILE_NAME}"
+            )
         if meta.partition_base != partition_base:
             raise LogDirectoryError(
-                f"{path} has {_PARTITION_BASE}={meta.partition_base}, which cannot change to {partition_base}"
+                f"{path} has {_PARTITION_BASE}={meta.partition_base} in {FILE_NAME}, which cannot change to "
+                f"{partition_base}. Set the former value, or restore {FILE_NAME}"
             )
 
 

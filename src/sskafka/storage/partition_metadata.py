@@ -13,6 +13,8 @@ from sskafka.storage.sync_gate import RewrittenFile
 
 FILE_NAME = "partition.metadata"
 
+_NEXT_STEP = "restore it from a copy, or remove it if the directory is that of the current topic"
+
 
 def read_topic_id(disk: Disk, directory: str) -> Uuid | None:
     """Return the topic id, or None if there is no file. The base64 may be padded."""
@@ -24,16 +26,13 @@ def read_topic_id(disk: Disk, directory: str) -> Uuid | None:
         fields = dict(line.split(": ", 1) for line in lines if line.strip())
         version, topic_id = fields["version"].strip(), parse_uuid(fields["topic_id"].strip())
     except (ValueError, KeyError) as error:
-        raise CorruptFileError(
-            f"{path} cannot be read: {error}; restore it from a copy, or remove it if the directory is that of the "
-            f"current topic"
-        ) from error
+        raise CorruptFileError(f"{path} cannot be read: {error}; {_NEXT_STEP}") from error
     except OSError as error:
         if not is_something_else(error):
             raise
         raise CorruptFileError(f"{path} cannot be read: {error.strerror}{what_to_do(error)}") from error
     if version != "0":
-        raise CorruptFileError(f"{path} has version {version}, only 0 is known")
+        raise CorruptFileError(f"{path} has version {version!r}, only 0 is known; {_NEXT_STEP}")
     return topic_id
 
 

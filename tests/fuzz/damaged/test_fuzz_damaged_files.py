@@ -21,7 +21,7 @@ INPUTS_MAX = 20_000
 def test_damaged_files(tmp_path: Path) -> None:
     logging.getLogger("sskafka").setLevel(logging.CRITICAL)
     first = int(os.environ.get("FUZZ_SEED") or time.time_ns() % 1_000_000_000)
-    inputs = min(int(os.environ.get("FUZZ_INPUTS") or INPUTS_MAX), INPUTS_MAX)
+    inputs = min(int(os.environ.get("FUZZ_STARTS") or os.environ.get("FUZZ_INPUTS") or INPUTS_MAX), INPUTS_MAX)
     deadline = time.monotonic() + float(os.environ.get("FUZZ_SECONDS") or 24 * 3600)
     sys.stdout.write(f"\ndamaged files: seeds from {first} on\n")
     starts = DamagedStarts(tmp_path)
