@@ -178,3 +178,8 @@ def test_config_resources_are_listed(connection: Connection, topic: str) -> None
     assert unknown.error_code == ErrorCode.UNSUPPORTED_VERSION
     oldest = connection.call(ListConfigResourcesRequest(), version=0)
     assert (oldest.error_code, oldest.config_resources) == (ErrorCode.NONE, [])
+
+
+def test_acl_codes_that_nobody_defines_are_answered_without_an_authorizer(connection: Connection) -> None:
+    asked = DescribeAclsRequest(resource_type_filter=-1, pattern_type_filter=1, operation=1, permission_type=-1)
+    assert connection.call(asked, version=3).error_code == ErrorCode.SECURITY_DISABLED

@@ -11,7 +11,9 @@ from sskafka.wire.messages.delete_acls import DeleteAclsFilterResult, DeleteAcls
 from sskafka.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 
 NO_AUTHORIZER = "No Authorizer is configured."
-_CODES = tuple(frozenset(codes) - {0} for codes in (ResourceType, PatternType, AclOperation, AclPermission))
+UNKNOWN = 0
+"""The code UNKNOWN of resource types, pattern types, operations and permissions."""
+_CODES = tuple(frozenset(codes) - {UNKNOWN} for codes in (ResourceType, PatternType, AclOperation, AclPermission))
 
 
 class AclHandlers:
@@ -20,7 +22,11 @@ class AclHandlers:
 
     def describe(self, message: DescribeAclsRequest, request: Request) -> DescribeAclsResponse:
         _refuse_unknown(
-            message.resource_type_filter, message.pattern_type_filter, message.operation, message.permission_type
+            request,
+            message.resource_type_filter,
+            message.pattern_type_filter,
+            message.operation,
+            message.permission_type,
         )
         if not request.connection.authorizer.is_configured:
             text = "No Authorizer is configured on the broker"
@@ -29,7 +35,7 @@ class AclHandlers:
 
     async def create(self, message: CreateAclsRequest, request: Request) -> CreateAclsResponse:
         for one in message.creations:
-            _refuse_unknown(one.resource_type, one.resource_pattern_type, one.operation, one.permission_type)
+            _refuse_unknown(request, one.resource_type, one.resource_pattern_type, one.operation, one.permission_type)
 
         def refused(code: ErrorCode, text: str | None) -> CreateAclsResponse:
             return CreateAclsResponse(results=[AclCreationResult(code, text) for _ in message.creations])
@@ -40,7 +46,9 @@ class AclHandlers:
 
     async def delete(self, message: DeleteAclsRequest, request: Request) -> DeleteAclsResponse:
         for one in message.filters:
-            _refuse_unknown(one.resource_type_filter, one.pattern_type_filter, one.operation, one.permission_type)
+            _refuse_unknown(
+                request, one.resource_type_filter, one.pattern_type_filter, one.operation, one.permission_type
+            )
 
         def refused(code: ErrorCode, text: str | None) -> DeleteAclsResponse:
             return DeleteAclsResponse(filter_results=[DeleteAclsFilterResult(code, text) for _ in message.filters])
@@ -50,7 +58,11 @@ class AclHandlers:
         return await ask(self._controller, message, refused, request.caller)
 
 
-def _refuse_unknown(*codes: int) -> None:
-    """Kafka closes the connection of a request with codes that it does not know."""
-    if any(code not in known for code, known in zip(codes, _CODES, strict=True)):
-        raise MalformedMessageError("the ACL request has a code that stands for unknown")
+def _refuse_unknown(request: Request, *codes: int) -> None:
+    """Close the connection of a request with the code UNKNOWN, as Kafka does.
+
+    Other codes that Kafka does not define are refused only where an authorizer would have to understand them."""
+    is_configured = request.connection.authorizer.is_configured
+    for code, known in zip(codes, _CODES, strict=True):
+        if code == UNKNOWN or (is_configured and code not in known):
+            raise MalformedMessageError(f"the ACL request has the code {code}, which stands for unknown")
