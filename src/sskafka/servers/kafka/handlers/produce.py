@@ -242,7 +242,7 @@ class ProduceHandler:
     ) -> tuple[Partition, AppendInfo]:
         try:
             partition = self._replicas.find(topic, index)
-        except Exception:  # who may not write to a topic is not told whether it exists
+        except Exception:  # clients that may not write to a topic must not learn whether it exists
             known = self._replicas.name_of(topic)
             if known is not None and not request.may_on_topic(AclOperation.WRITE, known):
                 raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED) from None

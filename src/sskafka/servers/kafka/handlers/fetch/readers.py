@@ -104,7 +104,7 @@ class ConsumerReader:
     def _find(self, target: Target) -> Partition:
         try:
             partition = self._replicas.find(target.topic, target.index)
-        except Exception:  # who may not read a topic is not told whether it exists
+        except Exception:  # clients that may not read a topic must not learn whether it exists
             name = self._replicas.name_of(target.topic)
             if name is not None and not self._request.may_on_topic(AclOperation.READ, name):
                 raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED) from None
