@@ -2,6 +2,9 @@
 
 A test fails when the data loop of a broker that it used had a turn of more than 250 ms of CPU time.
 
+In continuous integration (`CI` is set) a failed test that starts processes runs once more: on a machine that stands
+still for seconds such tests fail with time-outs. The summary lists such tests as `RERUN`. Pure tests never run again.
+
 pytest rewrites the `assert` statements of test files alone. Those of helper modules are registered here, before any of
 them is imported, so that their failures show values too.
 """
@@ -17,6 +20,8 @@ from tests.support.slow_turns import SlowTurns
 
 TESTS = Path(__file__).resolve().parent
 BROKER_FILE = "server.properties"
+STARTS_PROCESSES = {"hostile", "integration", "interop", "spark"}
+"""Directories whose tests depend on the time that other processes take."""
 _FAILED = pytest.StashKey[list[Path]]()
 _KEPT = pytest.StashKey[Path]()
 _SLOW_TURNS = pytest.StashKey[SlowTurns]()
@@ -30,6 +35,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_KEPT] = TESTS.parent / "build" / "failed-tests" / f"{started}-{os.getpid()}"
     config.stash[_FAILED] = []
     config.stash[_SLOW_TURNS] = SlowTurns()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if not os.environ.get("CI"):
+        return
+    for item in items:
+        if STARTS_PROCESSES & set(item.path.relative_to(TESTS).parts):
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.hookimpl(wrapper=True)

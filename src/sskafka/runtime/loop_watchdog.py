@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 TICK_S = 0.02
 SLOW_TURN_S = 0.05
+OVERDUE_S = SLOW_TURN_S / 2
+MIN_SAMPLE_WAIT_S = 0.01
 LOG_INTERVAL_S = 10.0
 STACK_FRAMES = 6
 OTHER_WORK = "other"
@@ -115,9 +117,10 @@ class LoopWatchdog:
     # -- on the sampler's thread
 
     def _sample_overdue_ticks(self) -> None:
-        while not self._stopped.wait(SLOW_TURN_S):
+        # The thread wakes when the tick that it last saw would be overdue, so that it cannot miss a slow turn.
+        while not self._stopped.wait(max(MIN_SAMPLE_WAIT_S, self._due_s + OVERDUE_S - time.monotonic())):
             due_s = self._due_s
-            if self._sampled is None and time.monotonic() - due_s > SLOW_TURN_S / 2:
+            if self._sampled is None and time.monotonic() - due_s >= OVERDUE_S:
                 sampled = describe(sys._current_frames().get(self._thread_id))
                 if due_s == self._due_s:
                     self._sampled = sampled

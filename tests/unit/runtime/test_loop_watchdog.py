@@ -62,8 +62,9 @@ def test_a_turn_that_only_waits_takes_no_cpu_time() -> None:
 
 
 def test_many_slow_turns_are_counted_but_not_all_logged(caplog: pytest.LogCaptureFixture) -> None:
-    watchdog = run(*[0.08] * 10)
-    assert watchdog.slow_turns["DescribeGroups"] >= 8
+    watchdog = run(*[0.1] * 10)
+    assert watchdog.slow_turns.total() >= 10  # a busy machine adds slow turns of other work
+    assert watchdog.slow_turns["DescribeGroups"] >= 5  # and may keep the sampler from looking in time
     assert len(caplog.records) <= 5  # a busy machine makes some turns the longest so far; these are logged
 
 
