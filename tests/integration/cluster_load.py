@@ -18,12 +18,23 @@ OUTSTANDING_MAX = 400
 TURN_S = 0.004
 FLUSH_TIMEOUT_S = 60
 READ_TIMEOUT_S = 30
+READER_GROUP = "none"
 PADDING = b"." * 100
 
 
 class Load:
-    def __init__(self, bootstrap: str, topic: str, partitions: int, **config: object) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        partitions: int,
+        *,
+        client_config: Mapping[str, object] | None = None,
+        **config: object,
+    ) -> None:
+        """`client_config`: properties of the producer and of the consumer that reads everything back."""
         settings = {key.replace("_", "."): value for key, value in config.items()}
+        self.client_config = dict(client_config or {})
         self.bootstrap = bootstrap
         self.topic = topic
         self.histories = {partition: PartitionHistory() for partition in range(partitions)}
@@ -36,6 +47,7 @@ class Load:
                 "acks": "all",
                 "linger.ms": 2,
                 "message.timeout.ms": 120_000,
+                **self.client_config,
                 **settings,
             }
         )
@@ -44,6 +56,7 @@ class Load:
     @contextmanager
     def running(self) -> Iterator["Load"]:
         """Writes while the body runs; afterwards everything that was sent has been acknowledged."""
+        self._ended.clear()
         thread = threading.Thread(target=self._run, name="load")
         thread.start()
         try:
@@ -79,7 +92,7 @@ class Load:
             unanswered = sorted(set(range(history.sent)) - history.offsets.keys())
             assert not unanswered, f"{self.topic}-{partition}: neither acknowledged nor refused: {unanswered}"
         ends = {partition: history.end_offset for partition, history in self.histories.items()}
-        logs = read_all(bootstrap or self.bootstrap, self.topic, ends)
+        logs = read_all(bootstrap or self.bootstrap, self.topic, ends, self.client_config)
         broken = check_all(self.histories, logs)
         assert not broken, "\n".join(
             describe(f"{self.topic}-{partition}", violations, self.histories[partition], logs[partition])
@@ -103,13 +116,15 @@ class Load:
             self.histories[partition].acknowledge(number, message.offset(), time.monotonic())
 
 
-def read_all(bootstrap: str, topic: str, ends: Mapping[int, int]) -> dict[int, list[Read]]:
+def read_all(
+    bootstrap: str, topic: str, ends: Mapping[int, int], client_config: Mapping[str, object] | None = None
+) -> dict[int, list[Read]]:
     """Everything that consumers may see, of each partition at least up to its offset in `ends`.
 
     A new leader may begin with an older high watermark than the one that acknowledged: a follower learns of it with
     its next fetch. Consumers then see the end of the partition too early for a moment, in Apache Kafka too."""
-    settings = {"group.id": "none", "enable.auto.commit": False, "enable.partition.eof": True}
-    consumer = Consumer({"bootstrap.servers": bootstrap, **settings})
+    settings = {"group.id": READER_GROUP, "enable.auto.commit": False, "enable.partition.eof": True}
+    consumer = Consumer({"bootstrap.servers": bootstrap, **settings, **(client_config or {})})
     logs: dict[int, list[Read]] = {partition: [] for partition in ends}
     try:
         consumer.assign([TopicPartition(topic, partition, 0) for partition in logs])
