@@ -7,9 +7,9 @@ them, and every other line names a file:
     module    records/batch.py
     source    records/batch.py  size  time of the last change (ns)  SHA-256
 
-A wheel has only modules. `make compile` also notes all sources that the compiled modules depend on. If one of them has
-changed since, the compiled modules are ignored, all of them, because they rely on each other's layout: an old compiled
-module never hides an edited source. `SSKAFKA_PURE=1` ignores them, too.
+The stamp of a wheel has only modules. `make compile` also notes all sources that the compiled modules depend on. If one
+of them has changed since, the compiled modules are ignored, all of them, because they rely on each other's layout: an
+old compiled module never hides an edited source. `SSKAFKA_PURE=1` ignores them, too.
 
 This module runs before any other of the package and has to be cheap: a few microseconds without a stamp, and 2
 microseconds for each source.
@@ -30,7 +30,7 @@ _PACKAGE = __name__.rpartition(".")[0]
 
 
 class PureFinder:
-    """Finds the source of modules, although compiled ones are beside it."""
+    """Finds the source of modules even if there are compiled modules beside it."""
 
     def __init__(self, paths: dict[str, str]) -> None:
         self._paths = paths

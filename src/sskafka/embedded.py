@@ -35,9 +35,9 @@ class EmbeddedBroker:
     """A broker on its own thread. `settings` have Kafka's names, e.g. ``{"num.partitions": 3}``.
 
     `tls`: encrypted connections, with a certificate for localhost of an authority that exists as long as the broker.
-    `sasl`: users with their passwords, who log in with PLAIN or SCRAM.
-    `acls`: rules with the options of kafka-acls as keys, ``{"allow_principal": "alice", "operation": "Read",
-    "topic": "orders"}``; nobody may do anything else. None: everybody may do everything. Super users are a setting.
+    `sasl`: users with their passwords, who log in with PLAIN or SCRAM. `acls`: rules with the options of kafka-acls as
+    keys, ``{"allow_principal": "alice", "operation": "Read", "topic": "orders"}``; everything else is denied. None:
+    everything is allowed. Super users are configured by the setting `super.users`.
     """
 
     def __init__(

@@ -125,7 +125,7 @@ def _produce_handler(services: BrokerServices, settings: Settings, clock: Clock,
 def _coordinator_handlers(
     services: BrokerServices, settings: Settings, clock: Clock, view: ClusterView
 ) -> HandlerFactories:
-    """The handlers of groups and transactions, without those that InitProducerId needs too."""
+    """Return the handlers of groups and transactions, except those that InitProducerId needs too."""
     coordinators = services.coordinators
     groups = coordinators.groups
     return {

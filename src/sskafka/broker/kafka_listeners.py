@@ -104,7 +104,7 @@ class KafkaListeners:
                 bound.close()
 
     def check_certificates(self, wanted: Settings) -> None:
-        """Raise SettingError where listeners could not use the keys and certificates of other settings."""
+        """Raise SettingError if the listeners cannot use the keys and certificates of the new settings."""
         for listener in wanted.listeners:
             if listener.uses_tls:
                 on_demand.checked_context(wanted, listener)

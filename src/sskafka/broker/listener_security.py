@@ -1,11 +1,11 @@
 """The security of the Kafka listeners of a node, constructed from its settings, and its changes at run time.
 
-    make           a listener is opened: its certificates are read, its mechanisms constructed
-    check          somebody wants other settings: certificates that cannot be used are refused
+    make           a listener is opened: read its certificates and construct its mechanisms
+    check          a client changes settings: reject certificates that cannot be used
     apply          the metadata has other settings: open listeners use them for new connections
-    watch          files with certificates are looked at every few seconds, and read again when they have changed
+    watch          check the certificate files every few seconds, and read them again if they have changed
 
-Files are read in threads, but for the start. Passwords and users of PLAIN are read from the settings for each login.
+Threads read the files, except at startup. Passwords and users of PLAIN are read from the settings for each login.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class SecureListeners:
         self._keys: list[OAuthKeys] = []
 
     def make(self, listener: Endpoint) -> ListenerSecurity:
-        """Raise SettingError where the listener cannot be protected as configured."""
+        """Return the security of a listener. Raise SettingError if the settings cannot be used."""
         return ListenerSecurity(
             self._tls(listener) if listener.uses_tls else None, self._sasl(listener) if listener.uses_sasl else None
         )
@@ -62,7 +62,7 @@ class SecureListeners:
                 await asyncio.to_thread(keys.maybe_refresh)
 
     def apply(self, settings: Settings) -> None:
-        """Use other settings for new connections. What cannot be used is an error in the log."""
+        """Use other settings for new connections. Log an error for settings that cannot be used."""
         self._settings = settings
         for listener, source in self._contexts.items():
             options = tls_options(settings, listener.name, client_auth(settings, listener))
@@ -132,7 +132,7 @@ class SecureListeners:
 
 
 def checked_context(settings: Settings, listener: Endpoint) -> ReloadingContext:
-    """Raise SettingError where the listener's keys and certificates cannot be used."""
+    """Return the TLS context of the listener. Raise SettingError if its keys and certificates cannot be used."""
     try:
         options = tls_options(settings, listener.name, client_auth(settings, listener))
         return ReloadingContext(options, server_context)

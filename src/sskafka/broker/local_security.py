@@ -1,7 +1,7 @@
-"""TLS, users and ACLs of brokers on this machine: certificates of an authority of their own, and the settings.
+"""TLS, users and ACLs of brokers on this machine: certificates of a private authority, and the settings.
 
-Users may log in with PLAIN and with SCRAM. Brokers log in at each other as a user of their own, a super user, with a
-password that nobody else knows. Nodes of a new cluster cannot use SCRAM between each other: its credentials are in the
+Users may log in with PLAIN and with SCRAM. Brokers connect to each other as a super user of their own, whose password
+only they have. Nodes of a new cluster cannot use SCRAM between each other: its credentials are in the
 metadata log, which they do not have yet.
 """
 
@@ -28,7 +28,7 @@ from sskafka.wire.messages.alter_user_scram_credentials import (
 from sskafka.wire.messages.create_acls import AclCreation, CreateAclsRequest
 
 BROKER_USER = "sskafka-broker"
-"""The user as whom brokers log in at each other."""
+"""The user as which brokers authenticate to each other."""
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 ITERATIONS = 4096
 _SALT_BYTES = 20

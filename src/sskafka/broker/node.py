@@ -330,7 +330,7 @@ class Broker:
             self._apply_listeners(settings)
 
     def _apply_client_quotas(self) -> None:
-        """Handlers are wrapped only while clients have quotas: without them nothing is measured."""
+        """Wrap the handlers only while clients have quotas, because measuring costs time for every request."""
         limits = self._client_quotas.limits
         has_quotas = any(limits.has(key) for key in (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE))
         self._registry.wrap_handlers(self._throttling.wrap if has_quotas else None)
@@ -341,7 +341,7 @@ class Broker:
         return MutationQuota(self._client_quotas, self._clock.monotonic_ms, lambda: control.leader_id == self.node_id)
 
     def _apply_listeners(self, settings: Settings) -> None:
-        """A controller may accept values that this node cannot use. The open listeners stay open in that case."""
+        """Open and close listeners. If this node cannot use values that the controller accepted, change nothing."""
         try:
             self._listeners.change_to(settings.listeners)
         except SettingError as error:
@@ -356,11 +356,11 @@ class Broker:
         return listener
 
     async def _controller_authorizer(self, control: NodeControl) -> Authorizer:
-        """Called on the control loop, which has an authorizer of its own."""
+        """Return the authorizer of the control loop, which has one of its own."""
         return self._make_authorizer(control.direct.subscribe)
 
     def _audit_log(self) -> "on_demand.AuditLog | None":
-        """Both event loops write to the same audit log."""
+        """Return the audit log, which both event loops share."""
         if self._audit is None and self.settings["audit.log"]:
             self._audit = on_demand.AuditLog(self.settings, self._clock.now_ms)
             self._stack.callback(self._audit.close)

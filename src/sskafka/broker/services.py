@@ -151,7 +151,7 @@ class BrokerServices:
         )
 
     async def _scrub_logs(self) -> None:
-        """Verification of the logs; imported once the start is over."""
+        """Verify logs in the background. The scrubber is imported after the start, which it would slow down."""
         await asyncio.sleep(SCRUBBER_DELAY_S)
         loop, context = asyncio.get_running_loop(), self._context
         links = ClusterLinks(
@@ -165,7 +165,7 @@ class BrokerServices:
         await self._scrubber.run()
 
     def suspect_file(self, file: File) -> None:
-        """Have a segment verified in which a reader has met a bad batch."""
+        """Verify the segment in which a reader has found a bad batch."""
         if self._scrubber is not None:
             self._scrubber.suspect_file(file)
 

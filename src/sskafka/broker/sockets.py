@@ -24,7 +24,7 @@ class NodeSockets:
         """host:port of the other servers, by their setting."""
 
     def __getitem__(self, name: str) -> socket.socket:
-        """By the name of a listener."""
+        """Return the socket of the listener with this name."""
         return self._bound[name]
 
     def server_socket(self, setting: str) -> socket.socket | None:

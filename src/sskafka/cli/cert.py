@@ -1,4 +1,4 @@
-"""`sskafka cert`: a certificate authority of one's own, and certificates of nodes and users."""
+"""`sskafka cert`: a private certificate authority, and certificates of nodes and users."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -42,7 +42,7 @@ def ca(
     as_json: JsonOption = False,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """Make a certificate authority: ca.pem, which everybody trusts, and ca-key.pem, which nobody else may have."""
+    """Make a certificate authority: ca.pem, which nodes and clients trust, and ca-key.pem, which must stay secret."""
     paths = [directory / CA_CERTIFICATE, directory / CA_KEY]
     _refuse_existing(paths, force)
     if not dry_run:

@@ -1,7 +1,7 @@
 """`--command-config FILE`: client properties from a file, as Kafka's tools take them.
 
-Every command that has `-X` gets this option, too. The properties of the file come before those of `-X`, which override
-them. `bootstrap.servers` of the file is the default of `--bootstrap-server`.
+Every command that has `-X` has this option, too. Properties of `-X` override those of the file. `bootstrap.servers` of
+the file is the default of `--bootstrap-server`.
 """
 
 import sys
@@ -14,11 +14,11 @@ from typer.main import get_command
 from sskafka.model.properties import PropertiesError, parse_properties
 
 FROM_FILE = "sskafka.command_config"
-"""Where the context of a command has the `key=value` pairs of the file."""
+"""Key under which the context of a command has the `key=value` pairs of the file."""
 
 
 def with_command_config(command: Any) -> Any:
-    """Add the option to the command, or to the commands of a group, where they have -X."""
+    """Add the option to the command, or to the commands of a group, if they have -X."""
     for one in getattr(command, "commands", {}).values():
         with_command_config(one)
     if any("-X" in option.opts for option in command.params):

@@ -106,7 +106,7 @@ def options(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """What comes before the command. `debug` is read where failures are explained."""
+    """Options before the command. `debug` is read when a failure is reported."""
 
 
 def _leave_silently() -> NoReturn:

@@ -50,7 +50,7 @@ MechanismsOption = Annotated[
 ]
 PasswordOption = Annotated[
     str | None,
-    typer.Option("--password", help="Password. Other users of the machine can see it; better be asked for it."),
+    typer.Option("--password", help="Password, which other users of the machine can see; prefer the prompt or a file."),
 ]
 PasswordFileOption = Annotated[
     Path | None,
@@ -172,7 +172,7 @@ async def _known_mechanisms(cluster: Cluster, user: str, mechanisms: Sequence[Me
 
 
 def read_password(password: str | None, file: Path | None) -> str:
-    """Return the password of an option, of a file, or of the terminal, where it is asked for twice."""
+    """Return the password from the option or the file, or ask for it twice on the terminal."""
     if password is not None and file is not None:
         raise UsageError("give either --password or --password-file")
     if file is not None:

@@ -3,8 +3,8 @@
 Every request between nodes uses a link: replica fetches, transaction markers, Raft, requests to the active controller.
 
 - The requests of a link share one connection, and the other node answers them in order. A Fetch that waits for records
-  there delays the requests behind it: whoever sends both long polls and urgent requests has two links.
-- A failed request closes the connection. Nobody knows what became of the requests on it.
+  there delays the requests behind it: a caller that sends both long polls and urgent requests uses two links.
+- A failed request closes the connection. The outcome of the other requests on it is unknown.
 - The timeout to connect grows with each failed attempt (`ConnectionOptions`).
 - A link does not repeat requests. Only its user knows whether a request may be repeated and whether the same node is
   still the right one. `RequestQueue` has the in-flight window and the pause of those that send batches.
@@ -41,11 +41,11 @@ T = TypeVar("T")
 R = TypeVar("R", bound=Message)
 Answered: TypeAlias = Callable[[R | Exception], None]
 CallLater: TypeAlias = Callable[[float, Callable[[], None]], object]
-"""Seconds, and the function to call then; like `call_later` of an event loop."""
+"""Calls a function after a delay in seconds, like `call_later` of an event loop."""
 
 
 class Link(Protocol):
-    """What the users of links need. Simulations have links of their own."""
+    """The interface of a link. Simulations implement it without a network."""
 
     def ask(self, request: Message, response_class: type[R], answered: Answered[R]) -> None:
         """Send the request. `answered` is called once, later, on the event loop of the caller.
@@ -87,7 +87,7 @@ class TaskLink(ABC):
         outcome: R | Exception
         try:
             outcome = await self.request(request, response_class)
-        except Exception as error:  # whatever it is: the user of the link waits for an answer
+        except Exception as error:  # after any error the caller must get an answer
             outcome = error
             if not isinstance(error, ClientError | KafkaError | OSError):
                 _log.exception("unexpected error in a request to another node")
@@ -98,7 +98,7 @@ class BrokerLink(TaskLink):
     """A link to one node over a socket.
 
     `address` returns None while the address of the node is not known. `versions_min` has the oldest usable version of
-    requests; a node that does not support it is as good as unavailable."""
+    requests; a node that does not support it counts as unavailable."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class BrokerLink(TaskLink):
         return (await self._connected()).version_for(request_class)
 
     def drop(self) -> None:
-        """Close the connection after a response that makes no sense. The next request opens another one."""
+        """Close the connection after an invalid response. The next request opens another one."""
         if self._connection is not None:
             self._connection.abort("a response was not valid")
 
@@ -180,7 +180,7 @@ class BrokerLinks(Generic[L]):
 
 
 class RequestQueue(ABC, Generic[T, R]):
-    """Items for one other node: one request in flight, and whatever is added in the meantime shares the next one.
+    """A queue of items for one other node: one request is in flight; items added in the meantime share the next one.
 
     The first request leaves after the current turn of the event loop, which may add more items."""
 

@@ -1,4 +1,4 @@
-"""The properties with which clients of each make connect to a secure cluster.
+"""The properties with which each client library connects to a secure cluster.
 
 login.kafka()          Java's and our own clients: `client.properties`
 login.librdkafka()     confluent-kafka, kcat

@@ -1,4 +1,4 @@
-"""How nodes connect to each other: the protocol of the listener, with the key and the login of its settings.
+"""The security of connections between nodes: the protocol of the listener, with the key and login of its settings.
 
     listener between brokers      sasl.mechanism.inter.broker.protocol
     controller listeners          sasl.mechanism.controller.protocol

@@ -22,14 +22,14 @@ TOKEN_TIMEOUT_S = 10
 TOKEN_BYTES_MAX = 1024 * 1024
 
 Exchange: TypeAlias = Callable[[bytes], Awaitable[bytes]]
-"""Sends a message of the login and returns the answer; raises AuthenticationFailedError where the broker refuses it."""
+"""Sends a message of the login and returns the answer; raises AuthenticationFailedError if the broker refuses it."""
 
 
 class SaslLogin(Protocol):
     mechanism: str
 
     async def run(self, exchange: Exchange) -> None:
-        """Exchange messages until the login is complete; raise SaslError where the broker breaks the protocol."""
+        """Exchange messages until the login is complete; raise SaslError if the broker violates the protocol."""
         ...
 
 
@@ -114,7 +114,7 @@ SASL_LOGINS: dict[str, Callable[[str, str, str, str], SaslLogin]] = {
 async def log_in(connection: RequestSender, login: SaslLogin, address: str) -> int:
     """Authenticate a connection. Return the lifetime of the session in milliseconds, 0 for no limit.
 
-    Raise AuthenticationFailedError where the broker refuses the login, or does not follow the protocol."""
+    Raise AuthenticationFailedError if the broker refuses the login, or does not follow the protocol."""
     handshake = await connection.request(SaslHandshakeRequest(login.mechanism), SaslHandshakeResponse)
     assert isinstance(handshake, SaslHandshakeResponse)
     if handshake.error_code != ErrorCode.NONE:

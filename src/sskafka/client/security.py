@@ -1,4 +1,4 @@
-"""How a client connects: the security protocol, its TLS context, and its SASL login; from Kafka's client properties.
+"""The security of a client's connections: protocol, TLS context and SASL login, from Kafka's client properties.
 
 Property names are those of the Java clients; those of librdkafka are accepted beside them (`sasl.username`,
 `ssl.ca.location`, ...). Nothing here is needed, nor imported, for PLAINTEXT connections.
@@ -28,7 +28,7 @@ class ClientSecurity:
         self._source: ReloadingContext | None = None
 
     async def tls_context(self) -> ssl.SSLContext | None:
-        """Return the context of new connections; None without TLS. Raise ConfigError where it cannot be made."""
+        """Return the context of new connections; None without TLS. Raise ConfigError if it cannot be made."""
         if self._tls is None:
             return None
         if self._source is None:
@@ -42,7 +42,7 @@ class ClientSecurity:
 
 
 def client_security(config: ConnectionConfig) -> ClientSecurity:
-    """Raise ConfigError where the properties do not fit together."""
+    """Return the security that the properties configure. Raise ConfigError if they contradict each other."""
     protocol = config.security_protocol.upper()
     if protocol not in SECURITY_PROTOCOLS:
         expected = ", ".join(SECURITY_PROTOCOLS)

@@ -137,7 +137,7 @@ class BrokerLifecycle:
         self._check_reported()
 
     def _check_reported(self) -> None:
-        """Fail if the controller is not informed of a failed directory in time.
+        """Fail if the controller has not learned of a failed directory in time.
 
         Until then this broker leads replicas that cannot be written."""
         unreported = set(self._offline_directories()) - self._reported_offline

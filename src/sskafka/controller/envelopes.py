@@ -83,7 +83,7 @@ _PRINCIPAL_VERSION = 0
 
 
 def _principal_bytes(principal: str) -> bytes:
-    """Kafka's DefaultKafkaPrincipalBuilder puts the version of the structure before it."""
+    """Encode the principal as Kafka's DefaultKafkaPrincipalBuilder does: the version of the structure comes first."""
     kind, _, name = principal.partition(":")
     return _PRINCIPAL_VERSION.to_bytes(2, "big") + encode(DefaultPrincipalData(kind, name), _PRINCIPAL_VERSION)
 
@@ -96,7 +96,7 @@ def _address_bytes(host: str) -> bytes:
 
 
 def _caller(envelope: EnvelopeRequest, client_id: str) -> Caller | None:
-    """Raises KafkaError when the envelope names a principal that cannot be read."""
+    """Return the client that the envelope names. Raises KafkaError if its principal cannot be decoded."""
     data = envelope.request_principal
     if data is None:
         return None

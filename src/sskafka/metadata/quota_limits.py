@@ -9,8 +9,8 @@
     client id                          for this client id, whatever its users
     every client id                    for each client id
 
-The first that has a value for the key applies. The scope of a quota says who shares it: the users and client ids that
-its entity tells apart.
+The first of these that has a value for the key applies. All clients with the same scope share a quota: the scope has
+the user, if the entity of the quota names users, and the client id, if it names client ids.
 """
 
 from collections.abc import Mapping

@@ -52,12 +52,12 @@ class TokenBucket:
         self._filled_ms = self.last_ms = now_ms
 
     def wait_ms(self, limit: float, burst: float, now_ms: float) -> float:
-        """Return how long to wait until nothing is owed, at `limit` tokens a second; 0 if nothing is."""
+        """Return how long to wait until no tokens are owed, at `limit` tokens a second; 0 if none are owed."""
         self.last_ms = now_ms
         self._tokens = min(burst, self._tokens + (now_ms - self._filled_ms) / 1000 * limit)
         self._filled_ms = now_ms
         return -self._tokens / limit * 1000 if self._tokens < 0 else 0.0
 
     def take(self, amount: float) -> None:
-        """Take tokens, after `wait_ms`; more than there are may be taken, and are owed then."""
+        """Take tokens. Call `wait_ms` first. If more tokens are taken than there are, the difference is owed."""
         self._tokens -= amount

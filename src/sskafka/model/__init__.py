@@ -1,2 +1,2 @@
-"""Words that every layer uses: `ids`, `errors`, `settings` (from `setting`, `setting_sources` and `settings_table`),
-`counters`, codes of ACLs (`acl`), and `values`, by which classes of plain data are made."""
+"""Types that every layer uses: `ids`, `errors`, `settings` (from `setting`, `setting_sources` and `settings_table`),
+`counters`, codes of ACLs (`acl`), and `values`, the decorators of value classes."""

@@ -68,7 +68,7 @@ class AuthorizerNotReadyError(Exception):
 
 
 class Caller(NamedTuple):
-    """Who sent a request: what an Envelope says about the client of the broker that forwards its request."""
+    """The client that sent a request, as an Envelope describes it to the controller."""
 
     principal: str
     host: str

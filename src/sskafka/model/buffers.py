@@ -1,4 +1,4 @@
-"""What counts as bytes: the codec, the log and the network take any of these."""
+"""The types of buffers that the codec, the log and the network accept as bytes."""
 
 from typing import TypeAlias
 

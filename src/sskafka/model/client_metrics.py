@@ -1,7 +1,7 @@
 """Client metrics subscriptions (KIP-714): which metrics clients are asked to push, how often, and which clients.
 
-A subscription is a config resource of its own. Brokers keep and show subscriptions; they ask clients for metrics only
-where a metric reporter wants them, and this broker has none.
+A subscription is a config resource of its own. Brokers store and describe subscriptions. Brokers request metrics from
+clients only if a metrics reporter is configured, and this broker supports none.
 """
 
 import re
@@ -35,7 +35,7 @@ CLIENT_METRICS_SETTINGS: Mapping[str, Setting] = {row.name: row for row in _ROWS
 
 
 def validate_client_metrics(configs: Mapping[str, str]) -> None:
-    """Raise KafkaError, with Apache Kafka's code and words, unless a subscription may have these settings."""
+    """Raise KafkaError, with Apache Kafka's code and message, unless a subscription may have these settings."""
     for name in configs:
         if name not in CLIENT_METRICS_SETTINGS:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown client metrics configuration: {name}")
@@ -54,7 +54,7 @@ def validate_client_metrics(configs: Mapping[str, str]) -> None:
 
 
 def describe_client_metrics(configs: Mapping[str, str], names: Collection[str] | None = None) -> list[ConfigEntry]:
-    """The settings of one subscription (all, or those named); one that does not exist has the defaults."""
+    """Return the settings of a subscription (all, or the named ones): the defaults if it does not exist."""
     rows = (row for row in _ROWS if names is None or row.name in names)
     return [_described(row, configs.get(row.name)) for row in rows]
 

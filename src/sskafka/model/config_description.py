@@ -47,7 +47,7 @@ class ConfigEntry(NamedTuple):
 def describe_topic(
     settings: Settings, overrides: Mapping[str, str], names: Collection[str] | None = None
 ) -> list[ConfigEntry]:
-    """Every topic setting, or those named; names that do not exist are left out."""
+    """Return every topic setting, or the named ones. Names that do not exist are left out."""
     effective = settings.topic_config(overrides)
     rows = [row for row in _rows(TOPIC_SETTINGS, names) if not row.hidden_while_unset or row.name in overrides]
     return [_describe_topic_setting(settings, overrides, row, effective) for row in rows]
@@ -56,12 +56,12 @@ def describe_topic(
 def describe_group(
     settings: Settings, overrides: Mapping[str, str], names: Collection[str] | None = None
 ) -> list[ConfigEntry]:
-    """Every setting that a group may have, or those named; whether the group exists does not matter."""
+    """Return every setting of a group, or the named ones. The group need not exist."""
     return [_describe_group_setting(settings, overrides, row) for row in _rows(GROUP_SETTINGS, names)]
 
 
 def describe_broker(settings: Settings, names: Collection[str] | None = None) -> list[ConfigEntry]:
-    """Every broker setting, or those named; also those that only somebody's file or the cluster's metadata knows."""
+    """Return every broker setting, or the named ones, including unknown names in the file or the metadata."""
     entries = [
         _describe_broker_setting(settings, row) for row in _rows(BROKER_SETTINGS, names) if _is_shown(settings, row)
     ]
@@ -71,7 +71,7 @@ def describe_broker(settings: Settings, names: Collection[str] | None = None) ->
 
 
 def describe_broker_defaults(settings: Settings, names: Collection[str] | None = None) -> list[ConfigEntry]:
-    """The settings that were changed at run time for all brokers: the resource with the empty name."""
+    """Return the dynamic settings of all brokers: the resource with the empty name."""
     changed = settings.dynamic.all_brokers
     wanted = [name for name in changed if names is None or name in names]
     source = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG

@@ -1,4 +1,4 @@
-"""How cordoned.log.dirs depends on log.dirs: Apache Kafka's rule for a start and for changes."""
+"""The rule of Apache Kafka for cordoned.log.dirs, which is checked at startup and for changes."""
 
 from typing import TYPE_CHECKING, Final
 

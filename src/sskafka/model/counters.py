@@ -17,7 +17,7 @@ class Sample(NamedTuple):
 
 
 class TopicCounters:
-    """What went in and out of one topic on this broker."""
+    """Bytes and records of one topic on this broker, in and out."""
 
     __slots__ = (
         "bytes_in",
@@ -59,7 +59,7 @@ _TOPIC_METRICS = (
 
 
 class RequestCounters:
-    """Requests of one API: how many, how they failed, how long they took from first byte read to answer ready."""
+    """Requests of one API: how many, how they failed, how long they took from the first byte to the response."""
 
     __slots__ = ("errors", "latency_buckets", "name", "request_bytes", "requests", "total_time_ns")
 
@@ -77,7 +77,7 @@ class RequestCounters:
         self.latency_buckets[bucket if bucket < _LATENCY_BUCKETS else -1] += 1
 
     def percentile_us(self, fraction: float) -> int:
-        """The upper edge of the bucket in which this fraction of the answers lies; 0 before the first."""
+        """Return the upper bound of the bucket that contains this percentile; 0 before the first response."""
         total = sum(self.latency_buckets)
         seen = 0
         for exponent, count in enumerate(self.latency_buckets):
@@ -98,7 +98,7 @@ class RequestCounters:
 
 
 class ConnectionCounters:
-    """The network side of one broker."""
+    """Counters of the connections of one broker."""
 
     __slots__ = ("bytes_received", "bytes_sent", "closed", "failed_authentications", "opened", "reaped", "refused")
 

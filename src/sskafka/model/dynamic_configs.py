@@ -17,7 +17,7 @@ from sskafka.model.setting import Setting, SettingError, Update
 from sskafka.model.settings_table import BROKER_SETTINGS, missing_protection
 
 OF_ONE_LISTENER = frozenset({"max.connections", "max.connection.creation.rate", "num.network.threads"})
-"""What `listener.name.NAME.` may precede for all brokers at once."""
+"""Settings that may be set for all brokers with the prefix `listener.name.NAME.`."""
 ONLY_OF_ONE_LISTENER = frozenset(
     {
         "ssl.key.password",
@@ -47,13 +47,13 @@ _LISTENER_SETTING = re.compile(
 
 
 def base_name(name: str) -> str:
-    """The setting that a name with a listener's prefix is about; any other name as it is."""
+    """Return the name without a listener's prefix."""
     match = _LISTENER_SETTING.fullmatch(name)
     return match[2] if match else name
 
 
 def known_setting(name: str) -> Setting | None:
-    """The row of a broker setting, also behind a listener's prefix."""
+    """Return the broker setting with this name, which may have a listener's prefix."""
     return BROKER_SETTINGS.get(base_name(name))
 
 
@@ -79,7 +79,7 @@ def validate_dynamic_configs(configs: Mapping[str, str], *, all_brokers: bool) -
 
 
 def validate_against_current(configs: Mapping[str, str], current: Any, wanted: Any) -> None:
-    """Raise SettingError where a broker with the settings `current` cannot become one with `wanted`."""
+    """Raise SettingError if a running broker cannot change its settings from `current` to `wanted`."""
     check_listener_changes(current, wanted)
     for name in THREAD_COUNTS:
         if name in configs:

@@ -41,5 +41,5 @@ ERROR_TEXTS = {
 
 
 def error_text(code: ErrorCode) -> str:
-    """Return Kafka's sentence for `code`, or the code's name where this software never sends one."""
+    """Return Kafka's sentence for `code`, or the name of the code if the table has no sentence."""
     return ERROR_TEXTS.get(code, code.name)

@@ -1,4 +1,4 @@
-"""How a broker's settings of consumer groups depend on each other: Apache Kafka's rules for a start and for changes."""
+"""Apache Kafka's rules for a broker's settings of consumer groups, which are checked at startup and for changes."""
 
 from typing import TYPE_CHECKING, Final
 

@@ -1,6 +1,6 @@
 """Settings of single groups: checked when they are changed, and limited by the brokers' bounds when they are used.
 
-    the group's own value, held between the brokers' least and most > the broker's setting
+    the group's own value, limited to the brokers' bounds > the broker's setting
 
 The bounds can be changed after a group's value was accepted, so a stored value may lie outside of them.
 """
@@ -18,7 +18,7 @@ _KINDS = ("consumer", "share", "streams")
 
 
 class GroupConfigError(ValueError):
-    """A group's settings that cannot be accepted."""
+    """The settings of a group are invalid."""
 
 
 def group_setting(name: str) -> Setting:
@@ -56,7 +56,7 @@ def _or_default(name: str, values: Mapping[str, Value], settings: Settings) -> i
 
 
 def effective_int(name: str, overrides: Mapping[str, str], settings: Settings) -> int:
-    """Return what a whole-number setting is for a group that has set `overrides`."""
+    """Return the effective value of an integer setting of a group with these `overrides`."""
     row = GROUP_SETTINGS[name]
     default = settings.integer(row.fallbacks[0].name)
     text = overrides.get(name)

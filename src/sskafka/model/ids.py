@@ -1,6 +1,6 @@
 """Names and ids that every layer uses.
 
-A `Uuid` is its 16 raw bytes: hashable, cheap to slice from a request, equal to what lies on the wire.
+A `Uuid` is its 16 raw bytes: hashable, cheap to slice from a request, and the same as on the wire.
 Its text form is Kafka's: URL-safe base64 without padding.
 """
 
@@ -44,7 +44,7 @@ def uuid_text(uuid: Uuid) -> str:
 
 
 def parse_uuid(text: str) -> Uuid:
-    """Accepts the text with or without padding."""
+    """Parse the text form of a uuid, with or without padding."""
     try:
         uuid = urlsafe_b64decode(text.rstrip("=") + "==")
     except ValueError as error:

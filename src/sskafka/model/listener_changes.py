@@ -1,8 +1,8 @@
 """Which changes of a broker's listeners are allowed while it runs: Apache Kafka's rules (KIP-226).
 
-Listeners are known by their names. New names are added and names that are gone are removed. Another address for a name
-that stays is stored; it counts from the next start, unless server.properties has an address for that name. The
-advertised listeners must stay, and so must those of the controller.
+Listeners are identified by their names. Listeners with new names are added, and listeners whose names are missing are
+removed. A new address of an existing listener is stored and takes effect at the next start, unless server.properties
+has an address for that listener. Advertised listeners and controller listeners cannot be removed.
 """
 
 from collections.abc import Iterable
@@ -19,10 +19,10 @@ PROTOCOL_MAP: Final = "listener.security.protocol.map"
 
 
 def check_listener_changes(current: "Settings", wanted: "Settings") -> None:
-    """Raise SettingError where a running broker with the settings `current` cannot get the listeners of `wanted`."""
+    """Raise SettingError if a running broker cannot change its listeners from `current` to `wanted`."""
     if all(current[name] == wanted[name] for name in (LISTENERS, PROTOCOL_MAP)):
         return
-    names = _names(wanted.listeners)  # raises SettingError where they cannot be read
+    names = _names(wanted.listeners)  # raises SettingError if they cannot be read
     _check_controllers(_names(current.controller_listeners), _names(wanted.controller_listeners), wanted)
     _check_protocols(names - _names(current.listeners), wanted)
     advertised = _names(current.advertised_listeners)

@@ -13,7 +13,7 @@ from sskafka.model.setting import SettingError, Value, split_list
 
 PLAINTEXT = "PLAINTEXT"
 SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
-"""With the numbers they have in metadata records."""
+"""Security protocols with their numbers in metadata records."""
 PORT_MAX = 65535
 
 _LISTENER = re.compile(r"(?P<name>[A-Za-z0-9._-]+)://(?P<host>\[[0-9a-fA-F:.%]+\]|[^:/\[\]]*):(?P<port>\d+)")
@@ -45,7 +45,7 @@ class Voter(NamedTuple):
 
 
 def parse_protocol_map(text: str) -> dict[str, str]:
-    """Endpoint names, in upper case, to security protocols."""
+    """Return the security protocol of each listener name, in upper case."""
     protocols: dict[str, str] = {}
     for pair in split_list(text):
         name, _, protocol = pair.partition(":")
@@ -96,7 +96,7 @@ def _parse_listener(key: str, item: str, protocols: Mapping[str, str]) -> Endpoi
 
 
 def protocol_of(name: str, protocols: Mapping[str, str]) -> str:
-    """A name without a protocol speaks PLAINTEXT when it names no protocol itself, as CONTROLLER does in Kafka."""
+    """Return the protocol of a listener. Without an entry in the map it is the protocol of that name, or PLAINTEXT."""
     return protocols.get(name, name if name in SECURITY_PROTOCOLS else PLAINTEXT)
 
 
@@ -113,7 +113,7 @@ def _refuse_repeated(key: str, values: list[str], what: str) -> None:
 
 
 def parse_connection_counts(text: str) -> dict[str, int]:
-    """Host or address to most connections: `max.connections.per.ip.overrides`. Raises ValueError."""
+    """Parse `max.connections.per.ip.overrides`: the connection limits by host or address. Raises ValueError."""
     counts = {}
     for item in split_list(text):
         host, colon, count = item.rpartition(":")

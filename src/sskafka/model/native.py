@@ -1,4 +1,4 @@
-"""What tells mypyc more than Python's own types: machine integers, and which classes interpreted code may subclass.
+"""Type hints for mypyc that Python does not have: machine integers, and classes that interpreted code may subclass.
 
 Type checkers and mypyc see the definitions of mypy_extensions. At run time nothing of that package is needed: `i64` is
 `int`, and the decorator does nothing.

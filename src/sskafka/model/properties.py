@@ -1,7 +1,7 @@
 r"""Java's .properties text: reading and writing.
 
     key=value   key: value   key value      the first unescaped '=', ':' or blank ends the key
-    # comment   ! comment                   only as the first thing on a line
+    # comment   ! comment                   only at the beginning of a line
     long \                                  an odd number of backslashes at the end continues the line;
         value                               blanks that lead the next line are dropped
     \t \n \r \f \uXXXX \x                   escapes; a backslash before anything else stands for that character
@@ -29,7 +29,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def format_properties(properties: Mapping[str, str], comment: str = "") -> str:
-    """One `key=value` line each, in the mapping's order, after the comment."""
+    """Return the comment, followed by a `key=value` line for each entry in the order of the mapping."""
     lines = [f"#{line}" for line in comment.splitlines()]
     lines += [f"{_escape_key(key)}={_escape_value(value)}" for key, value in properties.items()]
     return "".join(line + "\n" for line in lines)

@@ -1,6 +1,6 @@
 """One setting: its type, default, allowed values, and how text becomes a value and back.
 
-A `Setting` is a row of the table in `settings_table`. It knows nothing of where values come from; `settings` does.
+A `Setting` is a row of the table in `settings_table`. It does not know the sources of values; `settings` does.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,12 +17,12 @@ INT_MAX = 2**31 - 1
 
 
 class SettingError(ValueError):
-    """A key or value that cannot be used: says which, what is allowed and where it came from."""
+    """A key or value is invalid. The message names it, the allowed values, and its source."""
 
     def __init__(
         self, key: str, value: str | None, problem: str, where: str = "", *, kafka_text: str | None = None
     ) -> None:
-        """`kafka_text` is Apache Kafka's own sentence for the problem, which tools may look for."""
+        """`kafka_text` is Apache Kafka's message for the problem, which tools may look for."""
         origin = f" (from {where})" if where else ""
         shown = "" if value is None else f"={value!r}"
         super().__init__(f"{key}{shown}{origin}: {problem}")
@@ -49,7 +49,7 @@ class Type(IntEnum):
 
 
 class Update(Enum):
-    """Whether a running broker takes a new value, and for whom it may be set."""
+    """Whether a setting can be changed while a broker runs, and for which brokers."""
 
     READ_ONLY = "read-only"
     PER_BROKER = "per-broker"
@@ -57,7 +57,7 @@ class Update(Enum):
 
 
 class Use(Enum):
-    """What a broker does with a setting."""
+    """How a broker treats a setting."""
 
     USED = "used"
     REFUSED = "refused unless it has its default"
@@ -74,7 +74,7 @@ class Constraint(Protocol):
     def allows(self, value: Value) -> bool: ...
 
     def kafka_refusal(self, value: Value) -> str:
-        """What Apache Kafka says of a value that is not allowed."""
+        """Return Apache Kafka's message for a value that is not allowed."""
         ...
 
 
@@ -180,9 +180,9 @@ class Setting:
     own: bool = False
     """True for settings that Apache Kafka does not have."""
     kafka_default: Value = None
-    """Kafka's default where ours differs."""
+    """Kafka's default, if ours differs."""
     is_required_by_kafka: bool = False
-    """True where Apache Kafka has no default: ours is listed only while it is in effect."""
+    """True if Apache Kafka has no default: ours is listed only while it is in effect."""
     hidden_while_unset: bool = False
     """True for settings that DescribeConfigs shows only if they are set."""
 
@@ -197,7 +197,7 @@ class Setting:
         return self.type is Type.PASSWORD
 
     def parse(self, text: str, where: str = "") -> Value:
-        """The typed value of `text`; raises SettingError when it is not allowed."""
+        """Return the typed value of `text`; raise SettingError if it is not allowed."""
         stripped = text.strip()
         if not stripped and self.default is None and self.type is not Type.STRING:
             return None
@@ -239,7 +239,7 @@ def nearest(name: str, known: Mapping[str, object] | Sequence[str]) -> str | Non
 
 
 def format_value(value: Value) -> str | None:
-    """The text that DescribeConfigs shows, spelled as Kafka spells it."""
+    """Return the text that DescribeConfigs shows, in Kafka's spelling."""
     if value is None:
         return None
     if isinstance(value, bool):

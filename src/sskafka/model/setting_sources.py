@@ -6,11 +6,11 @@ Precedence, strongest first:
     SSKAFKA_KEY             LOG_RETENTION_MS for log.retention.ms
     BROKER_ID, MAX_SEGMENT_SIZE_BYTES, BROKERS
     server.properties
-    what BROKERS implies for this node (its addresses)
+    the addresses of this node in BROKERS
     default
 
-Unknown keys do not stop a broker, except those that promise protection (PROTECTION_PREFIXES); they are kept, and warned
-about with the nearest known one.
+Unknown keys do not stop a broker, except those that promise protection (PROTECTION_PREFIXES). They are kept, and a
+warning names the nearest known key.
 """
 
 from collections.abc import Iterator, Mapping

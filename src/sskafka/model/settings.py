@@ -61,9 +61,8 @@ class Settings:
         *,
         host_name: str = "",
     ) -> "Settings":
-        """Raises SettingError for an invalid value. Problems with which a broker can start are in `.warnings`.
-
-        `host_name`: the name of the machine, which is the advertised host if none is set.
+        """Merge all sources. Raise SettingError for an invalid value. Problems with which a broker can start are in
+        `.warnings`. `host_name`: the name of the machine, which is the advertised host if none is set.
         """
         warnings: list[str] = []
         static = static_values(file or {}, environment or {}, overrides or {}, warnings)
@@ -119,13 +118,13 @@ class Settings:
         return self._values[name]
 
     def integer(self, name: str) -> int:
-        """Return the value of an integer setting whose name is not known where this is written."""
+        """Return the value of an integer setting whose name is computed."""
         value = self[name]
         assert isinstance(value, int), f"{name} is not an integer setting"
         return value
 
     def for_listener(self, listener: str, name: str) -> Any:
-        """The value of `name` for one listener: `listener.name.LISTENER.NAME` where it is set, else the broker's."""
+        """Return the value for one listener: `listener.name.LISTENER.NAME` if it is set, else the broker's value."""
         prefixed = f"listener.name.{listener.lower()}.{name}"
         configured = next((layer[prefixed] for layer in self.layers() if prefixed in layer), None)
         return self[name] if configured is None else configured.value
@@ -158,7 +157,7 @@ class Settings:
 
     @property
     def listeners(self) -> tuple[Endpoint, ...]:
-        """Where clients and brokers connect."""
+        """The listeners of the broker, for clients and other brokers."""
         return tuple(item for item in self._all_listeners() if item.name not in self["controller.listener.names"])
 
     @property
@@ -192,7 +191,7 @@ class Settings:
     def quorum_endpoint(self) -> Endpoint:
         """The kind of listener at which this node reaches voters: name and protocol, without an address.
 
-        Where no listener is for controllers alone, voters are reached at the listener between brokers."""
+        Without controller listeners, voters are reached at the listener between brokers."""
         names = self["controller.listener.names"]
         if not names:
             return self.inter_broker_endpoint._replace(host="", port=0)
@@ -238,7 +237,7 @@ class Settings:
     def _check_protocols_known(self) -> None:
         """Raise SettingError for a listener without a protocol on a node whose other listeners are protected.
 
-        Nodes without any protection may leave the protocol out: it is PLAINTEXT then."""
+        Nodes without any protection may omit the protocol, which is then PLAINTEXT."""
         protocol_map = self["listener.security.protocol.map"]
         known = {*parse_protocol_map(protocol_map), *SECURITY_PROTOCOLS}
         listeners = self._all_listeners()
@@ -287,7 +286,7 @@ def default_of(setting: Setting) -> Value:
 
 
 def validate_topic_configs(configs: Mapping[str, str | None]) -> dict[str, Value]:
-    """The typed values of a topic's own settings; raises SettingError that names the key at fault."""
+    """Return the typed values of a topic's own settings; raise SettingError, which names the key, if one is invalid."""
     values = {name: topic_setting(name).parse(_not_null(name, text)) for name, text in configs.items()}
     least, most = values.get("min.compaction.lag.ms"), values.get("max.compaction.lag.ms")
     if isinstance(least, int) and isinstance(most, int) and least > most:
@@ -324,7 +323,7 @@ def _first_given(setting: Setting, layers: tuple[Layer, ...]) -> Value:
 
 
 def _scaled(value: Value, factor: int) -> Value:
-    """A coarser unit in ours; negative numbers mean 'no limit' in every unit."""
+    """Convert a value from a coarser unit. Negative numbers mean 'no limit' in every unit."""
     if factor == 1 or not isinstance(value, int):
         return value
     return value * factor if value >= 0 else value
@@ -342,7 +341,7 @@ def _dynamic_layer(configs: Mapping[str, str]) -> Layer:
 
 
 def _check_voters_know(settings: Settings) -> None:
-    """Raise SettingError for a controller that is not a voter: it would wait for ever to join the quorum."""
+    """Raise SettingError for a controller that is not a voter: it could never join the quorum."""
     voters = settings.voters
     node_id = settings["node.id"]
     if voters and "controller" in settings["process.roles"] and node_id not in {voter.id for voter in voters}:

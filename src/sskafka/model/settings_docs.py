@@ -1,4 +1,4 @@
-"""docs/configuration.md, drawn from the settings table. Returns text; `docs/generate.py` writes it."""
+"""Generate docs/configuration.md from the settings table. `docs/generate.py` writes the file."""
 
 from collections.abc import Iterable
 from typing import assert_never
@@ -14,29 +14,28 @@ _INTRODUCTION = """\
 
 <!-- Written by docs/generate.py from src/sskafka/model/settings_table: change it there. -->
 
-A broker reads Kafka's `server.properties`. The same keys work in the environment (`{example}` for
-`log.retention.ms`) and on the command line (`--set log.retention.ms=1000`). The command line beats the environment,
-the environment beats the file, the file beats the default. An unknown key is ignored with a warning that names the
-nearest known one; a value that is not allowed stops the broker with a message that says what is.
+A broker reads Kafka's `server.properties`. The same keys work in the environment (`{example}` for `log.retention.ms`)
+and on the command line (`--set log.retention.ms=1000`). The command line takes precedence over the environment, the
+environment over the file, and the file over the default. An unknown key is ignored with a warning that names the
+nearest known one. A value that is not allowed stops the broker with a message that names the allowed values.
 
 A setting marked *Refused* belongs to a feature that this broker does not have: any value but the default stops the
-broker, or is refused when it is set at run time, with the reason that the table gives. A setting marked *No effect*
-tunes something that this broker does not have: it is accepted and shown, and the broker says so when it starts.
-"Change" says whether a running broker takes a new value: for single brokers, for the whole cluster, or not at all.
+broker, or is refused when it is set at run time, with the reason in the table. A setting marked *No effect* tunes
+something that this broker does not have: it is accepted and shown, and the broker logs a warning at startup. "Change"
+says whether the setting can be changed while a broker runs: for single brokers, for the whole cluster, or not at all.
 
-Other spellings: {aliases}.
-In the environment also `BROKER_ID` (`node.id`), `MAX_SEGMENT_SIZE_BYTES`
-(`log.segment.bytes`) and `BROKERS` (`id@host:http-port[:kafka-port],...`: the voters, and this node's addresses where
-they are not set otherwise).
+Other spellings: {aliases}. In the environment also `BROKER_ID` (`node.id`), `MAX_SEGMENT_SIZE_BYTES`
+(`log.segment.bytes`) and `BROKERS` (`id@host:http-port[:kafka-port],...`: the voters, and the addresses of this node
+unless other settings have them).
 """
 _FAST_FAILOVER = """\
 ## Faster failover
 
-A broker whose process ends is replaced at once, also when it was the active controller: its host refuses connections,
+A broker whose process ends is replaced at once, even if it was the active controller: its host refuses connections,
 which the other nodes notice ([ADR-0015](adr/0015-broken-connections-as-evidence.md)). A broker that pauses, or whose
-network or power fails, refuses nothing; with the defaults writers wait less than 10 s for its replacement. With these
-settings, on every node, they wait less than 3 s. A broker that pauses or cannot be reached for a second then counts as
-dead, so they suit quiet machines and networks:
+network or power fails, does not refuse connections; with the default settings, writers wait less than 10 s until it is
+replaced. With the following settings on every node, they wait less than 3 s. A broker that pauses or cannot be reached
+for a second then counts as dead, so use these settings only on machines and networks with little load:
 
 ```properties
 {lines}```
@@ -119,7 +118,7 @@ def _value(value: Value) -> str:
 
 
 def _readable(value: Value) -> str:
-    """What a large number is in days, hours or mebibytes, where it comes out even."""
+    """Return a large number in days, hours or mebibytes, if it is a multiple of that unit."""
     if isinstance(value, bool) or not isinstance(value, int) or value in _UNLIMITED:
         return ""
     for size, unit in ((86_400_000, "d"), (3_600_000, "h"), (2**30, "GiB"), (2**20, "MiB")):

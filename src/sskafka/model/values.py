@@ -50,7 +50,7 @@ def _made(cls: type[Any], assignment: str) -> Any:
 
 
 def _generated_init(cls: Any, assignment: str) -> Any:
-    """Takes the fields in their order; one without a value gets its default, or a new one from its factory."""
+    """Return `__init__`, which takes the fields in their order and replaces missing ones by their defaults."""
     names: dict[str, Any] = {"_set": object.__setattr__, "_NEW": object()}
     parameters = [_parameter(item, names) for item in fields(cls)]
     lines = [" " + assignment.format(name=item.name, value=_value(item)) for item in fields(cls)]
@@ -59,7 +59,7 @@ def _generated_init(cls: Any, assignment: str) -> Any:
 
 
 def _parameter(item: Field[Any], names: dict[str, Any]) -> str:
-    """Its text; what the text names is added to `names`."""
+    """Return the parameter as source text. Objects to which the text refers are added to `names`."""
     if item.default_factory is not MISSING:
         names[f"_new_{item.name}"] = item.default_factory
         return f"{item.name}=_NEW"

@@ -1,12 +1,12 @@
 """The metadata log on this node's disk: batches, snapshots and quorum-state, as the Raft core and its driver see them.
 
     __cluster_metadata-0/   00000000000000000000.log ...                 the log
-                            00000000000000004711-0000000003.checkpoint   stands for all before that offset
+                            00000000000000004711-0000000003.checkpoint   a snapshot of all records before that offset
                             quorum-state                                 epoch, leader and vote
-                            synced-offset                                what a restart must find again
+                            synced-offset                                end offset that was known to be on disk
 
-It is opened apart from the partitions of the data: it belongs to the control plane and is used on its thread alone.
-All of an opened log is on disk. Snapshots that lie before the log's start are of no use to anybody and are not listed.
+The metadata log belongs to the control plane: it is opened apart from the data partitions, and only the control
+thread uses it. All records of an opened log are on disk. Snapshots that end before the log start offset are not listed.
 """
 
 import logging
@@ -42,15 +42,15 @@ _HEADER_BATCH_BYTES_MAX = 64 * 1024
 
 
 class MetadataLog:
-    """Answers the Raft core's questions (`RaftLog`) and does what its `Ready` asks of the disk."""
+    """Implements `RaftLog` for the Raft core, and the disk operations that its `Ready` requests."""
 
     def __init__(self, log: Log, snapshots: dict[SnapshotId, int], missing_before: int | None = None) -> None:
         self.log = log
         self.missing_before = missing_before
-        """The end that the log once had on this disk, while it has not been fetched up to there again. Until then
-        `synced-offset` keeps this value."""
+        """The end offset that the log once had on this disk, until the log has been fetched up to there again.
+        `synced-offset` keeps this value until then. None if nothing is missing."""
         self.snapshots = snapshots
-        """Their sizes in bytes, the oldest first."""
+        """Sizes of the snapshots in bytes, oldest snapshot first."""
         self.setup = QuorumSetup()
         self.on_election_written: Callable[[ElectionState], None] = lambda election: None
         self._disk = log.log_directory.disk
@@ -58,28 +58,28 @@ class MetadataLog:
 
     @classmethod
     def open(cls, disk: Disk, home: str, settings: Settings, now_ms: int) -> "MetadataLog":
-        """Raises MetadataError when it cannot be used."""
+        """Open the metadata log. Raises MetadataError if it cannot be used."""
         try:
             opened = MetadataOpening(disk, home, settings, now_ms).run()
         except OSError as error:
             raise unusable_file(error) from error
         metadata_log = cls(opened.log, opened.snapshots, opened.missing_before)
-        metadata_log._put_in_order()
+        metadata_log._align_with_snapshots()
         metadata_log._read_setup()
         return metadata_log
 
-    def _put_in_order(self) -> None:
+    def _align_with_snapshots(self) -> None:
         covered = max((snapshot_id.offset for snapshot_id in self.snapshots), default=0)
         if self.log.log_start_offset > covered:
             where = f"the metadata log in {self.directory} begins at {self.log.log_start_offset}"
             raise MetadataError(f"{where}, and no snapshot reaches there")
         latest = self.latest_snapshot_id()
         if latest is not None and not log_contains(self, latest):
-            _log.warning("the metadata log does not reach its snapshot %s and begins anew there", latest)
-            self._start_over_at(latest)
+            _log.warning("the metadata log ends before its snapshot %s; it restarts at the snapshot", latest)
+            self._restart_at(latest)
 
     def _read_setup(self) -> None:
-        """What control records say counts as soon as they are in the log, committed or not."""
+        """Replay the control records of snapshot and log, which are in effect even before they are committed."""
         for stored in self.snapshot_records():
             if stored.is_control:
                 self.setup.replay(stored.record, from_log=False)
@@ -103,7 +103,7 @@ class MetadataLog:
         self.log.close()
         self._note_synced(self.end_offset)
 
-    # ---- what the Raft core asks
+    # ---- queries of the Raft core
 
     @property
     def start_offset(self) -> int:
@@ -146,14 +146,14 @@ class MetadataLog:
         return self.snapshots.get(snapshot_id)
 
     def snapshot_id_at(self, end_offset: int) -> SnapshotId:
-        """The id of a snapshot of everything before `end_offset`, which the log reaches."""
+        """Return the id of a snapshot of all records before `end_offset`, which must not be above the log end."""
         if end_offset == self.start_offset:
             known = self._before_the_log()
             assert known is not None, "a log begins at a snapshot or at 0"
             return known
         return SnapshotId(end_offset, self.log.epochs.epoch_of(end_offset - 1))
 
-    # ---- what a Ready asks
+    # ---- requests of a Ready
 
     def read_election(self) -> ElectionState:
         try:
@@ -175,7 +175,7 @@ class MetadataLog:
             raise self.log.log_directory.fail(error) from error
 
     def append(self, append: LeaderAppend | FollowerAppend, now_ms: int) -> None:
-        """StorageError when there is no room: then nothing was written."""
+        """Append the records. Raises StorageError, with nothing written, if the disk is full."""
         match append:
             case LeaderAppend(records=LeaderChange() as change):
                 batch = control_batch([leader_change(change)], now_ms=now_ms)
@@ -188,9 +188,9 @@ class MetadataLog:
         assert self.end_offset == append.end_offset, f"{append} left the log at {self.end_offset}"
 
     def truncate_to(self, offset: int) -> None:
-        self._let_go_from(offset)
+        self._lower_synced_offset(offset)
         end_offset = self.log.truncate_to(offset)
-        assert end_offset == offset, f"the cut at {offset} went through a batch that begins at {end_offset}"
+        assert end_offset == offset, f"the truncation to {offset} split a batch that begins at {end_offset}"
 
     def plan_flush(self) -> FlushPlan:
         return self.log.plan_flush()
@@ -202,7 +202,7 @@ class MetadataLog:
             self._note_synced(self.log.recovery_point)
 
     def _note_synced(self, offset: int) -> None:
-        """On a full disk the file stays as it is: it promises less than is true."""
+        """Write `synced-offset`. On a full disk the file keeps its lower offset, which is safe."""
         if self.missing_before is not None:
             return
         try:
@@ -211,13 +211,13 @@ class MetadataLog:
             _log.debug("synced-offset could not be written: %s", error)
 
     def regained(self) -> None:
-        """What this disk has lost is there again, or was never committed."""
+        """Note that the records that this disk had lost were fetched again, or were never committed."""
         _log.info("the metadata log is complete again, up to offset %d", self.end_offset)
         self.missing_before = None
         self._note_synced(self.log.recovery_point)
 
-    def _let_go_from(self, offset: int) -> None:
-        """The leader does not have what this log has from `offset` on: its end may be lower from now on."""
+    def _lower_synced_offset(self, offset: int) -> None:
+        """Lower `synced-offset` durably, before the records from `offset` on are removed as the leader requested."""
         if offset < (read_synced_offset(self._disk, self.directory) or 0):
             try:
                 write_synced_offset(self._disk, self.directory, offset, is_durable=True)
@@ -225,7 +225,7 @@ class MetadataLog:
                 raise self.log.log_directory.fail(error) from error
 
     def read(self, start_offset: int, max_bytes: int) -> bytes:
-        """Whole batches, at least one where there is any."""
+        """Return complete batches: at least one, unless the log ends at `start_offset`."""
         chunk = b"".join(bytes(part.read()) for part in self.log.read(start_offset, max_bytes, self.end_offset))
         return chunk[: _whole_batches(chunk)]
 
@@ -245,7 +245,7 @@ class MetadataLog:
             raise self.log.log_directory.write_failed(error) from error
 
     def finish_snapshot(self, snapshot_id: SnapshotId) -> None:
-        """An unfinished file is complete: make it last and give it its name."""
+        """Sync a snapshot file that has been written completely, and give it its final name."""
         path = self._unfinished_path(snapshot_id)
         try:
             file = self._disk.open(path)
@@ -261,16 +261,16 @@ class MetadataLog:
         self.snapshots[snapshot_id] = size_bytes
 
     def install_snapshot(self, snapshot_id: SnapshotId) -> None:
-        """The log gives way to a snapshot that was fetched."""
+        """Replace the log with a snapshot that was fetched from the leader."""
         self.finish_snapshot(snapshot_id)
-        self._start_over_at(snapshot_id)
+        self._restart_at(snapshot_id)
         self.setup = QuorumSetup()
         self._read_setup()
 
-    def _start_over_at(self, snapshot_id: SnapshotId) -> None:
-        """A snapshot that ends before what this disk has lost does not replace it."""
+    def _restart_at(self, snapshot_id: SnapshotId) -> None:
+        """Restart the log at the end of the snapshot. `synced-offset` stays as it is while records are missing."""
         if self.missing_before is None:
-            self._let_go_from(snapshot_id.offset)
+            self._lower_synced_offset(snapshot_id.offset)
         self.log.truncate_fully_and_start_at(snapshot_id.offset)
 
     def _unfinished_path(self, snapshot_id: SnapshotId) -> str:
@@ -284,13 +284,13 @@ class MetadataLog:
             file.close()
 
     def snapshot_time_ms(self, snapshot_id: SnapshotId) -> int:
-        """When the last record in a snapshot was written."""
+        """Return the time at which the last record in the snapshot was written."""
         beginning = self.read_snapshot_chunk(snapshot_id, 0, _HEADER_BATCH_BYTES_MAX)
         header, *_ = stored_records(beginning[: read_header(beginning).size_bytes])
         return decode(SnapshotHeaderRecord, 0, header.record.value or b"").last_contained_log_timestamp
 
     def trim_to(self, snapshot_id: SnapshotId) -> None:
-        """Lets go of everything that a snapshot stands for."""
+        """Delete the records and the older snapshots that this snapshot replaces."""
         self.log.increment_log_start_offset(snapshot_id.offset)
         for old in [taken for taken in self.snapshots if taken < snapshot_id]:
             del self.snapshots[old]
@@ -299,7 +299,7 @@ class MetadataLog:
     # ---- records
 
     def records(self, start_offset: int, end_offset: int) -> Iterator[StoredRecord]:
-        """Raises MetadataError where they are damaged."""
+        """Yield the records in [start_offset, end_offset). Raises MetadataError if they are damaged."""
         try:
             yield from self._records(start_offset, end_offset)
         except CorruptBatchError as error:
@@ -330,7 +330,7 @@ class MetadataLog:
 
 
 def _whole_batches(chunk: bytes) -> int:
-    """How many bytes of `chunk` are whole batches."""
+    """Return the number of bytes of the complete batches at the start of `chunk`."""
     end = 0
     while len(chunk) - end >= HEADER_BYTES:
         _, size_bytes = read_offset_and_size(chunk, end)

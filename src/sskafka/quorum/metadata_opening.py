@@ -2,14 +2,14 @@
 
     damage                                                   this node alone         there are other voters
     ---------------------------------------------------------------------------------------------------------------
-    the end of the log, behind `synced-offset`               truncated               truncated
+    the end of the log, after `synced-offset`                truncated               truncated
     a snapshot whose records are in the log, too             opened without it       opened without it
     the log before `synced-offset`                           refused                 truncated; the rest is fetched
     a snapshot that the log does not replace                 refused                 all dropped and fetched
 
-"Refused" means that no file has changed. Before anything is dropped that other nodes must replace, `synced-offset` is
-made durable: it is how this node knows, also after the next restart, that it must not count in elections with what is
-left (raft/node_state.py).
+"Refused" means that no file has changed. Before this node drops records that it must fetch again, it makes
+`synced-offset` durable. With that file the node knows, even after another restart, that it must not take part in
+elections with an incomplete log (raft/node_state.py).
 """
 
 import logging
@@ -83,7 +83,8 @@ class MetadataOpening:
         return OpenedMetadata(log, self._snapshots, self._missing_before(log))
 
     def _missing_before(self, log: Log) -> int | None:
-        """A snapshot that ends there has all of it: a crash may have come while the snapshot replaced the log."""
+        """Return the end offset of the records that are lost. None if there are none, or if a snapshot has all of them:
+        then the node crashed while that snapshot replaced the log."""
         if self._synced_offset is None:
             return None
         reached = max(log.log_end_offset, max(self._snapshots, default=LOG_BEGINNING).offset)

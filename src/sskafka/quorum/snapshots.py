@@ -75,7 +75,7 @@ def check_snapshot(disk: Disk, path: str) -> None:
 
 
 def set_snapshot_aside(disk: Disk, path: str) -> None:
-    """Rename a snapshot that cannot be used, for whoever wants to look at it."""
+    """Rename a snapshot that cannot be used, so that an operator can inspect it."""
     disk.rename(path, path + DAMAGED_SUFFIX)
 
 

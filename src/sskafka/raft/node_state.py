@@ -9,7 +9,7 @@ them. Until it has fetched them again, such a voter
     does not campaign    it looks for the leader with fetches, as an observer does
     votes as before      only for a candidate that has at least what this voter had, never for one that is merely as
                          good as the rest of its log
-    claims less          its fetch offset is the end of the rest; the leader counts no more than that
+    claims less          its fetch offset is the end of what is left; the leader counts no more than that
 
 and it is whole again when its log is synced to the offset that it had, when the leader has made it truncate before the
 loss (then the lost records had no place in the log), or when the leader of an epoch that is not older has no more

@@ -43,7 +43,7 @@ _XERIAL_BLOCK_BYTES = 32 * 1024
 
 _CAPACITY_MIN = 64 * 1024
 _CAPACITY_GROWTH = 4
-_ZSTD_WINDOW_BYTES_MIN = 8 * 1024 * 1024  # what every decoder should support, says the specification
+_ZSTD_WINDOW_BYTES_MIN = 8 * 1024 * 1024  # the window that every decoder should support, according to the specification
 _MAGIC = b"\x28\xb5\x2f\xfd"
 _DESCRIPTOR_AT, _FIELDS_AT = 4, 5
 _SINGLE_SEGMENT = 0x20
@@ -123,7 +123,7 @@ def decompress(codec: Compression, data: Buffer, max_bytes: int = DECOMPRESSED_B
 def decompress_strictly(codec: Compression, data: Buffer, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> Buffer:
     """Decompress what a producer sent; raise CorruptBatchError, too, for data that some consumers cannot read.
 
-    librdkafka stops at gzip data of several members and at anything behind an LZ4 frame."""
+    librdkafka stops at gzip data of several members, and at data after an LZ4 frame."""
     if codec is Compression.GZIP:
         return _decompress_gzip_member(data, max_bytes)
     if codec is Compression.LZ4:

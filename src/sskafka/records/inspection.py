@@ -1,8 +1,8 @@
 """Check the records of a batch without decoding them: what a broker must know before it stores a batch.
 
 Every record has to fit exactly into its length, all of its fields into the record, the records into the batch, and the
-offset deltas have to count from 0. A batch for which that is not true stops consumers, so the leader rejects it. The
-same walk finds the smallest and the largest timestamp and whether each record has a key.
+offset deltas have to count from 0. Consumers cannot read a batch that violates these rules, so the leader rejects it.
+The same walk finds the smallest and the largest timestamp and whether each record has a key.
 
 `_check_record` has the rules. Compiled, it takes some 20 ns a record. Interpreted it is far slower, so there the
 shortcuts of usual_records.py come first: they pass over records that are valid for certain, and leave all others to
@@ -35,7 +35,7 @@ class RecordsSummary(NamedTuple):
 
 
 class WindowEndError(Exception):
-    """The record goes on behind the part of the data that is checked."""
+    """The record continues after the part of the data that is checked."""
 
 
 Progress: TypeAlias = tuple[i64, i64, int, int, bool]

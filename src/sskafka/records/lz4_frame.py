@@ -6,7 +6,7 @@
 The library's frame decoder takes 24 us to initialize, far longer than a small batch needs; its block decoder takes a
 third of a microsecond. This module therefore decodes the blocks itself. Frames with linked blocks, where
 `has_independent_blocks` is false, are left to the library. The checksums of the frame are not verified, because the
-CRC of the batch covers the same bytes; `check_frame` is for batches from clients, which may lie.
+CRC of the batch covers the same bytes; `check_frame` is for batches from clients, which may be invalid.
 """
 
 from collections.abc import Iterator

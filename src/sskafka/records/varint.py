@@ -53,7 +53,7 @@ def read_varint(data: bytes, position: i64, bytes_max: i64 = INT32_BYTES_MAX) ->
 
 
 def _read_long(data: bytes, position: int, bytes_max: int) -> tuple[int, i64]:
-    """The number may exceed 64 bits: ten bytes have 70."""
+    """Read a long varint. The number may exceed 64 bits, because ten bytes have 70."""
     folded = shift = 0
     for at in range(position, min(position + bytes_max, len(data))):
         byte = data[at]

@@ -5,7 +5,7 @@
 
 Replicas hold the same batches, byte for byte, so the replacement has exactly the size of the damaged range. Nothing is
 truncated: the replica stays in sync, and a leader goes on leading. Only batches below the high watermark are replaced.
-In a compacted log the replicas may have been compacted differently; a range whose size differs is left as it is.
+In a compacted log the replicas may have been compacted differently; a range whose size differs is not replaced.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ TIMEOUT_S = 30
 
 
 class NotReplaceableError(Exception):
-    """No replica could give the batches."""
+    """No other replica could provide the batches."""
 
 
 def sources_of(partition: Partition) -> list[int]:
@@ -65,10 +65,10 @@ class BatchReplacement:
         raise NotReplaceableError("; ".join(problems) or "no other replica is in sync")
 
     async def _write(self, log: Log, damage: Damage, batches: bytes) -> None:
-        """Write on the event loop, where nobody truncates the log at the same time; sync in a thread."""
+        """Write on the event loop, so that the log is not truncated at the same time; sync in a thread."""
         segment = log.segments.containing(damage.offset)
         if segment.base_offset != damage.segment_base_offset or not log.is_damaged_at(damage):
-            raise NotReplaceableError("the segment was truncated or replaced meanwhile")
+            raise NotReplaceableError("the segment was truncated or replaced in the meantime")
         file = segment.file
         try:
             file.write_at(batches, damage.position)
@@ -108,7 +108,7 @@ def _tell(answered: "asyncio.Future[FetchResponse | Exception]", answer: FetchRe
 
 
 def _request(partition: Partition, offset: int) -> FetchRequest:
-    """Ask as a consumer: the offset says nothing about what this broker has."""
+    """Send a Fetch as a consumer does: the offset of a follower would claim what this broker has."""
     wanted = FetchPartition(
         partition=partition.topic_partition.partition,
         current_leader_epoch=partition.leadership.leader_epoch,

@@ -1,4 +1,4 @@
-"""One cleaner process, seen from the broker: it takes jobs, yields answers, and can be ended at any time.
+"""The broker's handle of one cleaner process: it accepts jobs, yields answers, and can be ended at any time.
 
 A thread starts the process, because that blocks. The event loop talks to it through pipes.
 """

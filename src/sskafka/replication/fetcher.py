@@ -345,7 +345,7 @@ class ReplicaFetcher:
             self.add(partition)
 
     def _reset(self, key: Key, partition: Partition) -> None:
-        """Ask for the leader's log start and end offsets, because it has nothing at our end, and continue there."""
+        """Align the log with the leader's start and end offsets, because the leader has no record at this log's end."""
         epoch = partition.leadership.leader_epoch
         self._stop_asking(key)
 

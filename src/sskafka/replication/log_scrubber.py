@@ -8,8 +8,8 @@ scrubber rests, for as long as the rate asks and for much longer than a step tak
 them needs the interpreter that also serves clients. A reader that gets a bad batch from the disk has its segment
 verified at once.
 
-A damaged range is logged once, counted, and not served (storage/damage.py) until it is replaced. If no replica can give
-its batches now, the scrubber tries again later.
+A damaged range is logged once, counted, and not served (storage/damage.py) until it is replaced. If no replica can
+provide its batches now, the scrubber tries again later.
 """
 
 import asyncio

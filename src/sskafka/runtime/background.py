@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Background(Protocol):
-    """Runs work that the caller does not wait for."""
+    """Runs work for which the caller does not wait."""
 
     def soon(self, work: Callable[[], None]) -> None:
         """Run `work` on this thread, after the current turn."""

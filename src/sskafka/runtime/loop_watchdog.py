@@ -1,13 +1,13 @@
 """Measure the turns of an event loop, and report turns that are so long that every client waits for them.
 
-    tick      a timer of the loop, due every TICK_S. What a turn delays it by is time that the turn took.
+    tick      a timer of the loop, due every TICK_S. A turn that takes longer delays the tick, which measures the turn.
     sampler   a thread that looks at the stack of the loop's thread while a tick is overdue, to name the request
 
 The turn is measured from the moment at which the tick was due, so a turn is reported with up to TICK_S less than it
 took, and never with more. The CPU time is that of the loop's own thread within that time: on a machine whose other
 processes keep the thread from running, a turn is long, but its CPU time is short.
 
-Requests pay nothing for this. The tick and the sampler together take 0.4% of a core while the broker is idle.
+This costs requests nothing. The tick and the sampler together take 0.4% of a core while the broker is idle.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ MIN_SAMPLE_WAIT_S = 0.01
 LOG_INTERVAL_S = 10.0
 STACK_FRAMES = 6
 OTHER_WORK = "other"
-"""What a slow turn is counted under when it handles no request."""
+"""The name under which a slow turn is counted if it handles no request."""
 _METRICS = "sskafka_data_loop_"
 
 
@@ -42,7 +42,7 @@ class SlowTurn(NamedTuple):
     request: str
     """Name of the API, or OTHER_WORK."""
     stack: str
-    """The innermost frames, from the inside out; empty where the turn was over before the sampler looked."""
+    """The innermost frames, from the inside out; empty if the turn was over before the sampler looked."""
 
     def __str__(self) -> str:
         where = f" at {self.stack}" if self.stack else ""

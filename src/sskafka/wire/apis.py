@@ -1,4 +1,4 @@
-"""Every API of the Kafka protocol in one table: one row has all that the program knows about an API.
+"""Every API of the Kafka protocol in one table: one row has all information about an API.
 
 ApiVersions, version checks, headers, error frames, forwarding to the controller and the table in docs/protocol.md are
 derived from it. `ApiKey` has the numbers; the rows are in the order of the numbers.
@@ -150,13 +150,13 @@ class Api(NamedTuple):
     handler: str
     """`family.method` of the handler in servers/kafka/handlers, which `broker/api_handlers.py` constructs."""
     operation: AclOperation | None = None
-    """What the caller must be allowed to do on the cluster; None where the handler checks each resource."""
+    """Operation on the cluster that the client must be allowed to do; None if the handler checks each resource."""
     forwarded: bool = False
     """Whether brokers forward the request to the active controller, in an Envelope."""
     listed_from: int | None = None
-    """The lowest version that ApiVersions lists, where that is not `min_version`."""
+    """The lowest version that ApiVersions lists, if it is not `min_version`."""
     stable_until: int = NEVER
-    """The last version that Kafka calls stable: it lists later ones only when it is told to."""
+    """The last version that Kafka calls stable. Kafka lists later ones only if it is configured to."""
 
     @property
     def name(self) -> str:

@@ -91,7 +91,7 @@ def decode_produce_request(buffer: memoryview, position: int, version: int) -> P
 def decode_only_batch(buffer: memoryview, position: int, version: int) -> OnlyBatch | None:
     """Decode a request of the common form: no transaction, one topic, one partition with records, no tagged fields.
 
-    Return None for any other request; `decode_produce_request` tells whether it is malformed."""
+    Return None for any other request; `decode_produce_request` detects malformed ones."""
     try:
         if version >= FLEXIBLE_FROM:
             return _only_batch_v9(buffer, position, version >= TOPIC_ID_FROM)

@@ -170,7 +170,7 @@ def remove(
     as_json: JsonOption = False,
     output: FormatOption = Format.TEXT,
 ) -> None:
-    """Remove the ACLs that match all given options. What is not given matches everything; --dry-run shows them."""
+    """Remove the ACLs that match all given options. Options that are not given match all; --dry-run shows the ACLs."""
     resources = named_resources(
         topics, groups, transactional_ids, delegation_tokens, user_principals, whole_cluster, pattern_type
     )

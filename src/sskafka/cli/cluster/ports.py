@@ -22,7 +22,7 @@ class Server(NamedTuple):
     default_first_port: int
 
     def port_in(self, properties: Mapping[str, str]) -> int | None:
-        """Return the port of this server in a broker's settings; None where it is disabled."""
+        """Return the port of this server in a broker's settings; None if the server is disabled."""
         settings = Settings.resolve(properties)
         if self.setting == LISTENERS:
             return settings.listeners[0].port

@@ -68,7 +68,7 @@ class ClusterSecurity(NamedTuple):
         }
 
     def broker_login(self, bootstrap: str) -> ClientLogin:
-        """Return the login of the brokers, for what this command asks of them."""
+        """Return the login of the brokers, for the requests of this command."""
         ca = str(self.certificates / CA_CERTIFICATE)
         return ClientLogin(bootstrap, PROTOCOL, ca, PLAIN, BROKER_USER, self.broker_password)
 
@@ -120,7 +120,7 @@ def _stored_password(security: ClusterSecurity) -> str:
 
 
 def tell_login(security: ClusterSecurity, bootstrap: Sequence[str]) -> None:
-    """Say how clients connect. The password is in the files, not in this text."""
+    """Print how clients connect. The password is in the files, not in this text."""
     first = bootstrap[0]
     talk(f"secure cluster; the properties of user {ADMIN} are in {security.client_file}")
     talk(f"  sskafka topic list --command-config {security.client_file}")

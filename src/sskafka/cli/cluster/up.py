@@ -158,7 +158,7 @@ def _member(node_id: int, ports: Ports) -> Member:
 
 
 async def _until_usable(members: Sequence[Member], security: "ClusterSecurity | None") -> None:
-    """Return when clients can use the cluster; in a secure one, when there is a user to log in."""
+    """Return when clients can use the cluster. A secure cluster must have a user."""
     if security is None:
         await until_ready(members)
         return

@@ -63,7 +63,7 @@ class StandardAuthorizer:
     def allows(
         self, principal: str, host: str, operation: AclOperation, resource_type: ResourceType, name: str
     ) -> bool:
-        """Raises AuthorizerNotReadyError before the first `apply`, except for super users."""
+        """Decide by the ACLs. Raises AuthorizerNotReadyError before the first `apply`, except for super users."""
         key = (principal, host, operation, resource_type, name)
         allowed = self._decisions.get(key)
         if allowed is None:

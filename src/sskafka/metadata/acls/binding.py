@@ -16,7 +16,7 @@ _NETWORKS_KEPT = 4096
 
 
 class AclBinding(NamedTuple):
-    """The numbers are codes of model/acl.py."""
+    """An access control entry. Its numbers are codes of model/acl.py."""
 
     resource_type: int
     resource_name: str
@@ -70,7 +70,7 @@ class AclBinding(NamedTuple):
         return normal_address(self.host) == host
 
     def covers_operation(self, operation: AclOperation) -> bool:
-        """Return whether the entry speaks of `operation`. Only entries that allow imply other operations."""
+        """Return whether the entry applies to `operation`. Only entries that allow imply other operations."""
         if self.operation in (AclOperation.ALL, operation):
             return True
         if self.is_deny:

@@ -20,7 +20,7 @@ class FilterMessage(Protocol):
 
 
 class AclFilter(NamedTuple):
-    """None and the codes ANY match everything."""
+    """A filter of ACLs. A field that is None, or has the code ANY, matches every ACL."""
 
     resource_type: int
     resource_name: str | None
@@ -32,7 +32,7 @@ class AclFilter(NamedTuple):
 
     @classmethod
     def from_message(cls, message: FilterMessage) -> "AclFilter":
-        """Raises KafkaError when the filter has a code that is not known."""
+        """Return the filter of a request. Raises KafkaError if it has an unknown code."""
         _check(ResourceType, message.resource_type_filter, "patternFilter")
         _check(PatternType, message.pattern_type_filter, "patternFilter")
         _check(AclOperation, message.operation, "entryFilter")

@@ -2,8 +2,8 @@
 
     org.apache.kafka.common.security.plain.PlainLoginModule required username="admin" password="a" user_alice="b";
 
-One login module, a control flag, options `name="value"`, a semicolon at the end. `user_NAME="PASSWORD"` options of
-PlainLoginModule are the users that a listener knows; `username` and `password` are what a client presents.
+One login module, a control flag, options `name="value"`, a semicolon at the end. The options `user_NAME="PASSWORD"` of
+PlainLoginModule are the users of a listener; `username` and `password` are the credentials of a client.
 """
 
 import re
@@ -20,7 +20,7 @@ _TOKEN = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([=;])|([^
 
 
 class JaasError(ValueError):
-    """The text is no JAAS configuration. The message does not repeat the text, which may contain passwords."""
+    """The text is not a JAAS configuration. The message does not repeat the text, which may contain passwords."""
 
 
 @value

@@ -1,4 +1,4 @@
-"""What the settings say about the security of a listener, and the checks of these settings.
+"""The security settings of a listener, and their validation.
 
 listener.name.NAME.SETTING              for one listener, else SETTING
 listener.name.NAME.MECHANISM.SETTING    for one SASL mechanism of a listener
@@ -34,7 +34,7 @@ def mechanism_setting(settings: Any, listener: str, mechanism: str, name: str) -
 
 
 def login_module(settings: Any, listener: str, mechanism: str) -> LoginModule | None:
-    """Return the JAAS configuration of a mechanism; None where there is none. Raise SettingError if it is invalid."""
+    """Return the JAAS configuration of a mechanism; None if it has none. Raise SettingError if it is invalid."""
     key = prefixed(listener, mechanism, JAAS)
     text = next((layer[key].value for layer in settings.layers() if key in layer), None)
     if text is None:
@@ -51,7 +51,7 @@ def enabled_mechanisms(settings: Any, listener: str) -> tuple[str, ...]:
 
 
 def client_auth(settings: Any, listener: Endpoint) -> str:
-    """Return ssl.client.auth. A SASL_SSL listener heeds only its own value, as in Apache Kafka (KIP-684)."""
+    """Return ssl.client.auth. For a SASL_SSL listener only its own value counts, as in Apache Kafka (KIP-684)."""
     if not listener.uses_sasl:
         value: str = settings.for_listener(listener.name, "ssl.client.auth")
         return value
@@ -60,7 +60,7 @@ def client_auth(settings: Any, listener: Endpoint) -> str:
 
 
 def check_security(settings: Any) -> None:
-    """Raise SettingError where listeners cannot authenticate their clients as configured."""
+    """Raise SettingError if listeners cannot authenticate their clients as configured."""
     _check_jaas_names(settings)
     _check_links(settings)
     _check_adr(settings)
@@ -79,7 +79,7 @@ def link_mechanism(settings: Any, endpoint: Endpoint) -> str:
 
 
 def _check_links(settings: Any) -> None:
-    """Raise SettingError where this node could not connect to listeners of other nodes like its own."""
+    """Raise SettingError if this node cannot connect to listeners of other nodes that are configured like its own."""
     endpoints = [settings.quorum_endpoint] if settings["controller.listener.names"] else []
     if settings.listeners:
         endpoints.append(settings.inter_broker_endpoint)

@@ -14,7 +14,7 @@ _SEPARATOR = b"\x01"
 _OAUTH = re.compile(rb"n,(?:a=(?P<authzid>[\x21-\x2b\x2d-\x7e]+))?,\x01(?P<pairs>(?:[A-Za-z]+=[^\x01]*\x01)+)\x01")
 _BEARER = re.compile(rb"bearer +([-._~+/A-Za-z0-9]+=*) *", re.IGNORECASE)
 OAUTH_ABORT = _SEPARATOR
-"""What a client sends after it was told that its token is invalid, so that the server can end the exchange."""
+"""Message with which a client confirms that its token is invalid, so that the server can end the exchange."""
 
 
 class PlainLogin(NamedTuple):
@@ -32,7 +32,7 @@ def plain_message(user: str, password: str) -> bytes:
 
 
 def parse_plain(message: bytes) -> PlainLogin:
-    """Return user and password; raise SaslError where they are missing or differ from the authorization id."""
+    """Return user and password; raise SaslError if they are missing or differ from the authorization id."""
     try:
         parts = message.decode().split("\0")
     except UnicodeDecodeError:

@@ -8,13 +8,13 @@
 
     salted password = PBKDF2(password, salt, iterations)            only clients and tools compute this: it is slow
     client key      = HMAC(salted password, "Client Key")
-    stored key      = H(client key)                                 what the metadata log stores of a password,
-    server key      = HMAC(salted password, "Server Key")           together with this, the salt and the iterations
+    stored key      = H(client key)                                 stored in the metadata log instead of the password,
+    server key      = HMAC(salted password, "Server Key")           with this key, the salt and the iterations
     proof           = client key XOR HMAC(stored key, messages)
 
-An unknown user gets an exchange with a decoy salt that fails at its end, so that nobody learns which users exist.
-Nonces are arguments. A client-first message may have Kafka's extension `tokenauth=true`: then the user is the id of a
-delegation token and the password is the HMAC of that token in base64.
+The exchange of an unknown user uses a decoy salt and fails at its end, so that clients cannot find out which users
+exist. Nonces are arguments. A client-first message may have Kafka's extension `tokenauth=true`: then the user is the id
+of a delegation token and the password is the HMAC of that token in base64.
 """
 
 import binascii
@@ -30,7 +30,7 @@ from sskafka.model.values import value
 
 ITERATIONS_MIN = 4096
 ITERATIONS_MAX = 1_000_000
-"""Clients refuse to compute more: PBKDF2 of a server that asks for billions would take hours."""
+"""Maximum that clients accept: PBKDF2 with billions of iterations would take hours."""
 TOKEN_AUTH = "tokenauth"
 _NAME = r"(?:[^,=]|=2C|=3D)"
 _NONCE = r"[!-+\--~]+"
@@ -70,14 +70,14 @@ SCRAM_MECHANISMS = {
 
 @value
 class ScramCredential:
-    """What a server keeps of a password."""
+    """The part of a password's derivation that a server stores."""
 
     salt: bytes
     stored_key: bytes
     server_key: bytes
     iterations: int
     principal: str = ""
-    """Whom the credential belongs to, where that is not the user of the exchange: the owner of a delegation token."""
+    """Principal of the credential, if it is not the user of the exchange: the owner of a delegation token."""
     expires_ms: int | None = None
     """When a delegation token expires, in milliseconds since 1970."""
 
@@ -117,7 +117,7 @@ class ScramServerExchange:
         self.user = ""
         self.is_token = False
         self.principal = ""
-        """The principal of the credential, where that is not the user."""
+        """The principal of the credential, if it is not the user."""
         self.expires_ms: int | None = None
 
     def first(self, message: bytes) -> bytes:
@@ -173,7 +173,7 @@ class ScramClientExchange:
         return f"n,,{self._bare}".encode()
 
     def challenge(self, message: bytes) -> tuple[bytes, int]:
-        """Return salt and iterations of the server; raise SaslError where the server does not follow the protocol."""
+        """Return salt and iterations of the server; raise SaslError if the server does not follow the protocol."""
         self._server_first = _text(message)
         match = _SERVER_FIRST.fullmatch(self._server_first)
         if match is None:

@@ -1,6 +1,6 @@
 """Every setting, by name: `BROKER_SETTINGS` and `TOPIC_SETTINGS`, in the order of the documentation's sections.
 
-Everything else that speaks of settings is derived from here: server.properties, environment, `--set`, DescribeConfigs,
+Everything else about settings is derived from here: server.properties, environment, `--set`, DescribeConfigs,
 validation of topics, docs/configuration.md.
 """
 
@@ -54,7 +54,7 @@ REMOVED_PREFIXES = MappingProxyType(
         "log.message.downconversion.enable": "old record formats are no longer served: remove the key",
     }
 )
-"""What Kafka once had, with what to do instead."""
+"""Settings that Kafka no longer has, with the replacement."""
 
 KAFKA_ONLY_PREFIXES = (
     "remote.",
@@ -62,7 +62,7 @@ KAFKA_ONLY_PREFIXES = (
     "share.coordinator.",
     "group.",
 )
-"""Families of which Apache Kafka knows more members than the table: never taken for a typing mistake."""
+"""Prefixes of settings of which Apache Kafka has more than the table. These are never reported as misspelled."""
 
 PROTECTION_PREFIXES = MappingProxyType(
     {
@@ -75,8 +75,8 @@ PROTECTION_PREFIXES = MappingProxyType(
         "quota.consumer.": NO_QUOTAS,
     }
 )
-"""Families of settings that promise protection. Members that the table does not list are refused, not ignored: whoever
-sets one believes that the broker is protected."""
+"""Families of settings that promise protection. Settings with these prefixes that the table does not list are refused,
+not ignored: a user who sets one expects the broker to be protected."""
 
 
 def missing_protection(name: str) -> str | None:

@@ -1,6 +1,6 @@
-"""What a single group may set for itself (config resource type 32); the rest follows the broker's setting.
+"""The configs of single groups (config resource type 32). A group without a config uses the broker's setting.
 
-A group's value must lie between the brokers' least and most value; `BOUNDS` names the settings that say them.
+The value of a group must be within the bounds that the broker sets; `BOUNDS` names the settings with these bounds.
 """
 
 import re
@@ -53,31 +53,31 @@ GROUP_CONFIGS = (
             "A consumer that sends no heartbeat for this long is removed from the group.",
             fallbacks=_follows("group.consumer.session.timeout.ms")),
     Setting("consumer.heartbeat.interval.ms", INT, 5000, AtLeast(1), DYNAMIC, MEDIUM,
-            "Heartbeat interval that the members of a consumer group are given.",
+            "Heartbeat interval of the members of a consumer group.",
             fallbacks=_follows("group.consumer.heartbeat.interval.ms")),
     Setting("consumer.assignment.interval.ms", INT, 1000, AtLeast(0), DYNAMIC, MEDIUM,
-            "Shortest time between two target assignments of a consumer group.",
+            "Minimum time between two target assignments of a consumer group.",
             fallbacks=_follows("group.consumer.assignment.interval.ms")),
     share_group("share.session.timeout.ms", INT, 45000, AtLeast(1), DYNAMIC, MEDIUM,
             "A member that sends no heartbeat for this long is removed from the share group.",
             fallbacks=_follows("group.share.session.timeout.ms")),
     share_group("share.heartbeat.interval.ms", INT, 5000, AtLeast(1), DYNAMIC, MEDIUM,
-            "Heartbeat interval that the members of a share group are given.",
+            "Heartbeat interval of the members of a share group.",
             fallbacks=_follows("group.share.heartbeat.interval.ms")),
     share_group("share.record.lock.duration.ms", INT, 30000, AtLeast(1000), DYNAMIC, MEDIUM,
-            "How long a member of a share group holds a record that it acquired.",
+            "How long a member of a share group holds the lock of a record that it acquired.",
             fallbacks=_follows("group.share.record.lock.duration.ms")),
     share_group("share.delivery.count.limit", INT, 5, AtLeast(2), DYNAMIC, MEDIUM,
-            "How often a record is delivered to a share group before it is given up.",
+            "Maximum number of deliveries of a record to a share group.",
             fallbacks=_follows("group.share.delivery.count.limit")),
     share_group("share.partition.max.record.locks", INT, 2000, AtLeast(100), DYNAMIC, MEDIUM,
-            "Most records of a partition that a share group holds at once.",
+            "Maximum number of records of a partition that a share group locks at the same time.",
             fallbacks=_follows("group.share.partition.max.record.locks")),
     share_group("share.assignment.interval.ms", INT, 1000, AtLeast(0), DYNAMIC, MEDIUM,
-            "Shortest time between two target assignments of a share group.",
+            "Minimum time between two target assignments of a share group.",
             fallbacks=_follows("group.share.assignment.interval.ms")),
     share_group("share.auto.offset.reset", STRING, "latest", AutoOffsetResetStrategy(), DYNAMIC, MEDIUM,
-            "Where a share group begins to read a partition."),
+            "Offset from which a new share group reads a partition."),
     share_group("share.isolation.level", STRING, "read_uncommitted", OneOf(("read_committed", "read_uncommitted")),
             DYNAMIC, MEDIUM, "Whether a share group reads records of open and aborted transactions."),
     share_group("share.renew.acknowledge.enable", BOOLEAN, True, None, DYNAMIC, MEDIUM,
@@ -86,16 +86,16 @@ GROUP_CONFIGS = (
             "A member that sends no heartbeat for this long is removed from the streams group.",
             fallbacks=_follows("group.streams.session.timeout.ms")),
     streams_group("streams.heartbeat.interval.ms", INT, 5000, AtLeast(1), DYNAMIC, MEDIUM,
-            "Heartbeat interval that the members of a streams group are given.",
+            "Heartbeat interval of the members of a streams group.",
             fallbacks=_follows("group.streams.heartbeat.interval.ms")),
     streams_group("streams.num.standby.replicas", INT, 0, AtLeast(0), DYNAMIC, MEDIUM,
-            "Standby replicas of each task of a streams group.",
+            "Number of standby replicas of each task of a streams group.",
             fallbacks=_follows("group.streams.num.standby.replicas")),
     streams_group("streams.initial.rebalance.delay.ms", INT, 3000, AtLeast(0), DYNAMIC, MEDIUM,
             "How long a new streams group waits for further members before its first assignment.",
             fallbacks=_follows("group.streams.initial.rebalance.delay.ms")),
     streams_group("streams.assignment.interval.ms", INT, 1000, AtLeast(0), DYNAMIC, MEDIUM,
-            "Shortest time between two target assignments of a streams group.",
+            "Minimum time between two target assignments of a streams group.",
             fallbacks=_follows("group.streams.assignment.interval.ms")),
 )
 # fmt: on

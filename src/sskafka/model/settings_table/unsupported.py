@@ -1,4 +1,4 @@
-"""Kinds of rows for what this broker does not do.
+"""Constructors of rows for settings of features that this broker does not have.
 
 `refused` kinds stop the start when they have any value but the default; `no_effect` kinds are accepted and reported.
 Each reason reads on after "SETTING=VALUE: " or "accepted, has no effect here, because ".
@@ -67,7 +67,7 @@ share_state = partial(
     Setting, no_effect_because="share groups are not supported, so the topic __share_group_state is never created"
 )
 sampled_metrics = partial(
-    Setting, no_effect_because="metrics are plain counters here; whoever collects them computes rates and averages"
+    Setting, no_effect_because="metrics are plain counters here; the monitoring system computes rates and averages"
 )
 no_wait_for_authorizer = partial(
     Setting,

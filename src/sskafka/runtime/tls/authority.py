@@ -1,7 +1,7 @@
-"""A certificate authority of one's own: makes the certificates of nodes and users, as PEM files.
+"""A private certificate authority: issues the certificates of nodes and users, as PEM files.
 
     DIR/ca.pem        certificate of the authority: what clients and nodes trust
-    DIR/ca-key.pem    its private key, only for whoever makes certificates
+    DIR/ca-key.pem    its private key, needed only to issue certificates
     DIR/NAME.pem      private key, certificate, and the authority's certificate, of a node or user
 
 A file with a private key can be read by its owner only. Needs the package `cryptography` (extra `tls`).
@@ -128,12 +128,12 @@ def _summary(certificate: Any, *, has_key: bool) -> CertificateSummary:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a file that only its owner can read, also if there was another file before."""
+    """Write a file that only its owner can read, even if it replaces a file with other permissions."""
     write_file(path, data, _PRIVATE)
 
 
 def write_file(path: Path, data: bytes, mode: int) -> None:
-    """Replace the file in one step, so that nobody reads half of it."""
+    """Replace the file atomically, so that no reader sees a part of it."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:

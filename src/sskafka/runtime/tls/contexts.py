@@ -1,8 +1,8 @@
 """TLS contexts from Kafka's `ssl.` settings, for listeners and for clients, and their reload when files change.
 
-    TlsOptions                  what was configured, by value
+    TlsOptions                  the configured options, compared by value
     server_context, client_context
-    ReloadingContext            the context of options; looks at the files again when asked to
+    ReloadingContext            the context of options; `reload` reads the files again
 
 Only TLS 1.2 and 1.3 are possible. Without a trust store, clients trust the certificate authorities of the system;
 listeners trust nobody, so that `ssl.client.auth` needs a trust store.
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 _TLS13_CIPHERS = "TLS_"
-"""What OpenSSL's names of TLS 1.3 cipher suites begin with. Python's ssl cannot select among those."""
+"""Prefix of OpenSSL's names of TLS 1.3 cipher suites. Python's ssl module cannot select among those."""
 _Stamp: TypeAlias = tuple[str, int, int, int]
 
 
@@ -55,7 +55,7 @@ class TlsOptions:
 
 
 def server_context(options: TlsOptions) -> ssl.SSLContext:
-    """Raise TlsConfigError where a listener cannot use these options."""
+    """Return the context of a listener. Raise TlsConfigError if a listener cannot use these options."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _apply_common(context, options)
     if not _load_own_certificate(context, options):
@@ -68,12 +68,12 @@ def server_context(options: TlsOptions) -> ssl.SSLContext:
         text = "needs ssl.truststore.location or ssl.truststore.certificates: who may sign certificates of clients"
         raise TlsConfigError(f"ssl.client.auth={options.client_auth} {text}")
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
-    context.num_tickets = 0  # clients of Kafka keep connections; tickets would be two more records for each handshake
+    context.num_tickets = 0  # Kafka clients keep connections open; tickets would only add two records to each handshake
     return context
 
 
 def client_context(options: TlsOptions) -> ssl.SSLContext:
-    """Raise TlsConfigError where a client cannot use these options."""
+    """Return the context of a client. Raise TlsConfigError if a client cannot use these options."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     _apply_common(context, options)
     context.check_hostname = options.checks_host_name
@@ -91,7 +91,7 @@ class ReloadingContext:
     """The TLS context of options. Reads the files again when they have changed; keeps the old context if that fails."""
 
     def __init__(self, options: TlsOptions, make: Callable[[TlsOptions], ssl.SSLContext]) -> None:
-        """Raise TlsConfigError where the options cannot be used."""
+        """Raise TlsConfigError if the options cannot be used."""
         self._make = make
         self._stamps = _stamps(options)
         self.options = options
@@ -99,11 +99,11 @@ class ReloadingContext:
 
     @property
     def is_stale(self) -> bool:
-        """Return whether a file has changed since it was last read, or since that was last tried."""
+        """Return whether a file has changed since the last attempt to read it."""
         return _stamps(self.options) != self._stamps
 
     def change_to(self, options: TlsOptions) -> None:
-        """Use other options; raise TlsConfigError and keep the old ones where they cannot be used."""
+        """Use other options; raise TlsConfigError and keep the old ones if they cannot be used."""
         stamps = _stamps(options)
         context = self._make(options)
         self.options, self.context, self._stamps = options, context, stamps

@@ -1,4 +1,4 @@
-"""Keys and certificates in the formats of `ssl.keystore.type` and `ssl.truststore.type`: PEM and PKCS#12.
+"""Read keys and certificates in the formats of `ssl.keystore.type` and `ssl.truststore.type`: PEM and PKCS#12.
 
 The contents of a file decide about its format, as they do in Java, where `JKS` also reads PKCS#12. Files in Java's own
 format are refused with the command that converts them. PKCS#12 needs the package `cryptography` (extra `tls`).
@@ -23,7 +23,7 @@ class KeyStore:
 
     pem: bytes
     password: str | None
-    """Of the private key, where it is encrypted."""
+    """Password of the private key, if it is encrypted."""
 
     def __repr__(self) -> str:
         return "KeyStore(...)"

@@ -21,7 +21,7 @@ PRINCIPALS_KEPT_MAX = 10_000
 
 
 class DecisionRecorder(Protocol):
-    """Writes decisions somewhere else, for example to the audit log."""
+    """Receives the decisions of the authorizer, for example to write them to the audit log."""
 
     def record(
         self,
@@ -51,7 +51,7 @@ class AclAuthorizer:
         self._authorizer.apply(image.access_control)
 
     def allows(self, context: RequestContext, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
-        """Raises AuthorizerNotReadyError before the metadata is read, except for super users."""
+        """Decide by the ACLs. Raises AuthorizerNotReadyError before the metadata is read, except for super users."""
         allowed = self._authorizer.allows(context.principal, context.host, operation, resource_type, name)
         if not allowed:
             self._denials.note(context, operation, resource_type, name)

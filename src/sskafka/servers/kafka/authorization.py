@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class RequestContext(Protocol):
-    """Who asks, and for what: a request of the Kafka protocol, or a request of another server of this broker."""
+    """The client and API of a request: a request of the Kafka protocol, or of another server of this broker."""
 
     @property
     def principal(self) -> str:
@@ -43,7 +43,7 @@ class Authorizer(Protocol):
     def would_allow(
         self, context: RequestContext, operation: AclOperation, resource_type: ResourceType, name: str
     ) -> bool:
-        """Decide like `allows`, for lists that leave out what the client may not see: nothing is logged."""
+        """Decide like `allows`, without logging, to filter lists: responses omit what the client may not see."""
         ...
 
     def allows_some(self, context: RequestContext, operation: AclOperation, resource_type: ResourceType) -> bool:

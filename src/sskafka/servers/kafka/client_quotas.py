@@ -36,7 +36,7 @@ class ClientQuotaManager:
         self.limits = QuotaLimits(NO_QUOTAS)
 
     def apply(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> bool:
-        """Use these quotas from now on; the mapping must not change later. Return whether they are others."""
+        """Use these quotas from now on; the mapping must not change later. Return whether they have changed."""
         if quotas is self._quotas:
             return False
         self._quotas, self.limits = quotas, QuotaLimits(quotas)
@@ -82,7 +82,7 @@ class ClientQuotaManager:
         return rate
 
     def _forget_idle(self, now_ms: float) -> None:
-        """Forget clients that have used nothing for so long that nothing is measured any more."""
+        """Forget clients whose last request is older than all samples of their rates."""
         if len(self._rates) + len(self._buckets) < RATES_KEPT_MAX:
             return
         idle_ms = now_ms - self._windows * self._window_ms
@@ -92,7 +92,7 @@ class ClientQuotaManager:
 
 
 def user_of(principal: str) -> str:
-    """Return the name that quotas know a principal by."""
+    """Return the user name of a principal, as quotas have it."""
     return principal.partition(":")[2]
 
 

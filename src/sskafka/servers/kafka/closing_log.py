@@ -1,4 +1,4 @@
-"""Reports why connections are closed, a few lines a minute: strangers must not fill the disk with logs."""
+"""Log why connections are closed, at most a few lines a minute, so that clients cannot fill the disk with logs."""
 
 import logging
 

@@ -34,7 +34,7 @@ class FairTurns:
         self._loop = loop
 
     def put(self, work: InTurns) -> None:
-        """Have `work` done in a later turn. It must not be in the queue already."""
+        """Run `work` in a later turn. It must not be in the queue already."""
         self._queue.append(work)
         if self.over_ns == _NEVER_NS:
             self._continue_next_turn()

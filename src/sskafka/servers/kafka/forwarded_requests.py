@@ -1,4 +1,4 @@
-"""Requests of clients that other brokers forward in an Envelope: this node checks what the client may do, and decides.
+"""Requests of clients that other brokers forward in an Envelope: this node authorizes and decides them.
 
     envelope -> the client's request -> the cluster operation of its API -> its handler -> the active controller
 
@@ -53,7 +53,7 @@ class ForwardedRequest(Request):
         return self._caller.host
 
     def mute(self, throttle_ms: int) -> None:
-        """The broker to which the client is connected mutes it; other clients share the connection of the broker."""
+        """Do nothing: the broker to which the client is connected mutes it. Other clients share this connection."""
 
 
 class _OwnController:

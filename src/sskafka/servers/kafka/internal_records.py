@@ -1,4 +1,4 @@
-"""Checks of records that a client writes to an internal topic.
+"""Check records that a client writes to an internal topic.
 
 Kafka lets the client id `__admin_client` write there and does not check the records. Any client can claim that id, so
 SSKafka accepts only records that a coordinator could have written.

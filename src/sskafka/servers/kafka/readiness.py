@@ -1,7 +1,7 @@
-"""The APIs that listeners of a broker serve before and after it has joined its cluster.
+"""The APIs that the listeners of a broker serve before and after the broker has joined its cluster.
 
-Before, a broker serves only the APIs that other nodes need so that it can join. It closes the connections of clients,
-which connect again, as they do while a port is not open yet.
+Before that, the broker serves only the APIs that other nodes need so that it can join, and closes the connections of
+clients. They connect again, as they do while a port is not open yet.
 """
 
 from sskafka.servers.kafka.registry import Registry, ServedApi

@@ -63,7 +63,7 @@ class Request:
         return API_BY_KEY[self.api_key].name
 
     def mute(self, throttle_ms: int) -> None:
-        """Read no further request of this connection for a time."""
+        """Read no further request of this connection for this time."""
         self.connection.hold()
         asyncio.get_running_loop().call_later(throttle_ms / 1000, self.connection.release)
 

@@ -22,9 +22,9 @@ _KEPT_BUFFER_BYTES_MAX = 4 * 1024 * 1024
 SMALL_BYTES_MAX = 1024 * 1024
 RESERVE_BYTES = 32 * 1024 * 1024
 READ_BYTES_MAX = 1024 * 1024
-"""What one read may add to a request, so that the bound is exceeded by little."""
+"""Maximum number of bytes of one read, so that the bound is exceeded by little."""
 PROGRESS_BYTES_MIN = 1024 * 1024
-"""What the oldest request must receive in a second while others wait for it."""
+"""Number of bytes that the oldest request must receive in a second while others wait for it."""
 
 
 class Sender(Protocol):
@@ -89,7 +89,7 @@ class RequestMemory:
         self.held_bytes += nbytes
 
     def is_full_for(self, request: LargeRequest) -> bool:
-        """Return whether the request must wait; its sender is told when `memory_available`."""
+        """Return whether the request must wait, until `memory_available` of its sender is called."""
         if self.held_bytes <= self._limit_for(request) or request is next(iter(self._requests)):
             return False
         request.is_waiting = True

@@ -61,7 +61,7 @@ class ListenerPorts(Protocol):
     """Reserves the ports of new listeners while the controller decides about them."""
 
     def check_certificates(self, wanted: Settings) -> None:
-        """Raise SettingError where listeners could not use the keys and certificates of other settings."""
+        """Raise SettingError if the listeners cannot use the keys and certificates of the new settings."""
         ...
 
     def reserve(self, listeners: Iterable[Endpoint]) -> list[Endpoint]:

@@ -1,1 +1,1 @@
-"""Who a connection is: TLS and SASL around the connection of connection.py. Start at listener_security.py."""
+"""Authentication: TLS and SASL around the connection of connection.py. Start reading at listener_security.py."""

@@ -1,11 +1,11 @@
-"""How the connections of one listener prove who they are, by its security protocol.
+"""Authentication of the clients of one listener, according to its security protocol.
 
     PLAINTEXT         Connection                                      User:ANONYMOUS
     SSL               TlsTransport -> Connection                      the certificate of the client, or ANONYMOUS
     SASL_PLAINTEXT    SaslConnection                                  the SASL exchange
     SASL_SSL          TlsTransport -> SaslConnection                  the SASL exchange
 
-A listener without TLS and SASL has none of this: its connections are the same as before.
+A PLAINTEXT listener has no `ListenerSecurity`, and its connections have no extra cost.
 """
 
 import asyncio
@@ -33,10 +33,10 @@ class TlsSecurity:
 @value
 class SaslSecurity:
     mechanisms: Mapping[str, SaslMechanism]
-    """By name; these are the enabled ones."""
+    """The enabled mechanisms, by name."""
     failed_authentication_delay_ms: int = 100
     receive_bytes_max: int = 524_288
-    """Limit of a request before authentication."""
+    """Maximum size of a request before authentication."""
 
 
 class ListenerSecurity:

@@ -1,7 +1,7 @@
 """The SASL mechanisms of a listener: PLAIN and SCRAM. OAUTHBEARER is in oauth_bearer.py.
 
 A mechanism begins an exchange for each login. An exchange takes the messages of the client one after the other; it
-raises SaslError when the login has failed. Nothing here is slow: SCRAM servers need no PBKDF2.
+raises SaslError if the login has failed. Nothing here is slow: SCRAM servers need no PBKDF2.
 """
 
 import hmac
@@ -39,7 +39,7 @@ class SaslMechanism(Protocol):
 
 
 class PlainMechanism:
-    """Users and passwords of `listener.name.X.plain.sasl.jaas.config`."""
+    """Authenticates the users of `listener.name.X.plain.sasl.jaas.config`."""
 
     def __init__(self, users: Callable[[], Mapping[str, str]], max_reauth_ms: int) -> None:
         self.max_reauth_ms = max_reauth_ms
@@ -58,7 +58,7 @@ class PlainMechanism:
 
 
 class ScramServerMechanism:
-    """Users of the metadata log, and delegation tokens."""
+    """Authenticates users whose credentials are in the metadata log, and delegation tokens."""
 
     def __init__(self, mechanism: ScramMechanism, find: FindCredential, max_reauth_ms: int) -> None:
         self.max_reauth_ms = max_reauth_ms

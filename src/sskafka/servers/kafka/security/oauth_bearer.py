@@ -2,7 +2,7 @@
 
 A token must be signed by a key of the key set with an asymmetric algorithm, and have the expected issuer, one of the
 expected audiences, a subject and an expiry time. Tokens without a signature are refused. The session ends with the
-token. A wrong token is answered in two steps: an error in JSON, and when the client has confirmed it, the failure.
+token. An invalid token is answered with an error in JSON. The login fails when the client has confirmed that error.
 """
 
 import json
@@ -22,16 +22,16 @@ ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 FETCH_TIMEOUT_S = 10
 KEY_SET_BYTES_MAX = 1024 * 1024
 EARLY_REFRESH_S = 10
-"""A token with an unknown key has the key set read again, but not more often than this."""
+"""Minimum time between two reads of the key set, which is read again when a token names an unknown key."""
 URL_SCHEMES = ("https://", "http://", "file:")
 
 
 class MissingPackageError(ImportError):
-    """OAUTHBEARER is enabled, and the package that checks tokens is not installed."""
+    """OAUTHBEARER is enabled, but the package that checks tokens is not installed."""
 
 
 class OAuthKeys:
-    """The key set of a provider (JWKS). `refresh` blocks: it is called in a thread, but for files at the start."""
+    """The key set of a provider (JWKS). `refresh` blocks, so it is called in a thread, except for files at startup."""
 
     def __init__(self, url: str, refresh_ms: int) -> None:
         try:
@@ -48,7 +48,7 @@ class OAuthKeys:
         self._is_missed = False
 
     def find(self, key_id: str | None) -> Any:
-        """Return the key with this id, or the only key where a token names none; None if it is not known."""
+        """Return the key with this id, or the only key if the token names none; None if the key is unknown."""
         key = self._keys.get(key_id)
         if key is None and key_id is None and len(self._keys) == 1:
             return next(iter(self._keys.values()))
@@ -100,7 +100,7 @@ class OAuthBearerMechanism:
         return _BearerSteps(self)
 
     def check(self, token: str) -> SaslStep:
-        """Return the last step of the login; raise SaslError, with a reason that may be shown, for a wrong token."""
+        """Return the last step of the login. Raise SaslError, with a reason for the client, if the token is invalid."""
         jwt = self._jwt
         try:
             header = jwt.get_unverified_header(token)

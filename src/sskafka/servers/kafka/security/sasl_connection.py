@@ -1,4 +1,4 @@
-"""A connection of a SASL listener: it serves nothing but the login before the client has authenticated.
+"""A connection of a SASL listener: before the client has authenticated, it serves only the login.
 
                     SaslHandshake            SaslAuthenticate...            expires_at
     BEGIN  ------------------------>  LOGIN  ------------------>  OPEN  ------------------>  EXPIRED
@@ -9,7 +9,7 @@
 The table of APIs tells the states apart: before authentication it has ApiVersions, SaslHandshake and SaslAuthenticate
 alone, and in EXPIRED only the latter two (KIP-368); any other request closes the connection. So an open connection
 costs nothing more than one of a PLAINTEXT listener. A failed login is answered, and the connection closed, after
-`connection.failed.authentication.delay.ms`; it reads nothing meanwhile.
+`connection.failed.authentication.delay.ms`; the broker reads nothing from it in the meantime.
 """
 
 import asyncio
@@ -160,7 +160,7 @@ class SaslConnection(Connection):
     # -- ends of a login
 
     def _complete(self, step: SaslStep) -> int:
-        """Open the connection to its client; return the lifetime of the session in milliseconds, 0 for no limit."""
+        """Serve all APIs from now on; return the lifetime of the session in milliseconds, 0 for no limit."""
         principal = step.principal
         assert principal is not None
         if self._is_authenticated and principal != self.principal:
@@ -190,7 +190,7 @@ class SaslConnection(Connection):
         self._apis = RestrictedApis(self._listener.apis, AFTER_EXPIRY)
 
     def _fail(self, frame: bytes | None, error: SaslError) -> None:
-        """Answer, where there is an answer, and close the connection after the delay. Nothing is read meanwhile."""
+        """Send the answer, if there is one, and close the connection after the delay. Read nothing in the meantime."""
         self._listener.counters.failed_authentications += 1
         self._exchange = None
         self._apis = RestrictedApis(self._listener.apis, frozenset())
@@ -226,7 +226,7 @@ class _Refused:
 
 
 def _lifetime_ms(step: SaslStep, mechanism: SaslMechanism, now_ms: int) -> int:
-    """Return how long a session may last: 0 for ever, negative where the credential has expired already."""
+    """Return how long a session may last: 0 means no limit, negative that the credential has already expired."""
     limits = [mechanism.max_reauth_ms] if mechanism.max_reauth_ms > 0 else []
     if step.expires_ms is not None:
         if step.expires_ms <= now_ms:

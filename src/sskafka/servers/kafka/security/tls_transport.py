@@ -8,8 +8,8 @@ Rules
   each connection and call the connection once for every record of 16 KB.
 - Steps of handshakes wait for their turn (fair_turns.py), so that thousands of handshakes delay the requests of others
   by a few milliseconds and no more.
-- The connection counts from the moment it is accepted. A handshake that is not finished in time is closed by the
-  listener, like an authentication that is not.
+- The connection counts from the moment it is accepted. The listener closes connections whose handshake or
+  authentication takes too long.
 """
 
 import asyncio
@@ -170,7 +170,7 @@ class TlsTransport(asyncio.BufferedProtocol):
                 connection.buffer_updated(filled)
         if self._outgoing.pending:
             self._send_encrypted()
-        if is_at_end:  # the client said that nothing follows, and waits for our word that this was heard
+        if is_at_end:  # the client has sent close_notify and waits for ours
             self.close()
 
     def _send_encrypted(self) -> None:
@@ -238,7 +238,7 @@ class TlsTransport(asyncio.BufferedProtocol):
             self._wait_for_turn()
 
     def close(self) -> None:
-        """Tell the client that nothing follows, and close once everything is sent."""
+        """Send close_notify, and close the connection once everything is sent."""
         if self._socket is None:
             return
         if self._is_established and self._tls is not None:
