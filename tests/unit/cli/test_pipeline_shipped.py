@@ -4,6 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sskafka.cli.commands import app
+from sskafka.client.config import ConnectionConfig
 from sskafka.pipelines.shipped import selfcheck, shipped_names
 from sskafka.pipelines.shipped.exercise import Message
 
@@ -35,11 +36,15 @@ def test_a_wrong_answer_is_shown_and_ends_with_1(monkeypatch: pytest.MonkeyPatch
 def test_made_up_records_go_to_the_topics_of_a_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
     written: dict[str, int] = {}
 
-    async def produce(bootstrap: str, topics: dict[str, str], messages: dict[str, list[Message]]) -> None:
+    async def produce(
+        bootstrap: str, topics: dict[str, str], messages: dict[str, list[Message]], config: ConnectionConfig
+    ) -> None:
+        assert config.security_protocol == "SSL"
         written.update({topics[table]: len(own) for table, own in messages.items()})
 
     monkeypatch.setattr(selfcheck, "produce", produce)
-    code, said = invoke("generate", "sessions", "-n", "100", "--topic", "clicks=mine")
+    options = ("--topic", "clicks=mine", "-X", "security.protocol=SSL")
+    code, said = invoke("generate", "sessions", "-n", "100", *options)
     assert code == 0, said
     assert written == {"mine": 101}
     assert "wrote 101 records to mine" in said

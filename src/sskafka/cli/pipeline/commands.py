@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sskafka.cli.connecting import DEFAULT_BOOTSTRAP, BootstrapOption
+from sskafka.cli.connecting import DEFAULT_BOOTSTRAP, BootstrapOption, PropertiesOption, client_properties
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_heading, print_json, print_table, talk
@@ -86,8 +86,10 @@ CheckOption = Annotated[
 ]
 
 
-def load(name: str, profile: str = "", variables: list[str] | None = None) -> "Pipeline":
-    """Return the pipeline of a file, or a shipped one by its name."""
+def load(
+    name: str, profile: str = "", variables: list[str] | None = None, properties: list[str] | None = None
+) -> "Pipeline":
+    """Return the pipeline of a file, or a shipped one by its name, with the client properties of -X."""
     from sskafka.pipelines.files.document import PipelineFileError  # noqa: PLC0415  needs the extra
     from sskafka.pipelines.files.pipeline import load_pipeline  # noqa: PLC0415  see above
     from sskafka.pipelines.files.variables import FileOptions  # noqa: PLC0415  see above
@@ -98,9 +100,10 @@ def load(name: str, profile: str = "", variables: list[str] | None = None) -> "P
         raise CommandError(f"there is no file {name}", "`sskafka pipeline list` shows the pipelines")
     options = FileOptions(profile, key_values(variables, "--var"))
     try:
-        return load_pipeline(path, options) if path.is_file() else load_shipped(name, options=options)
+        pipeline = load_pipeline(path, options) if path.is_file() else load_shipped(name, options=options)
     except PipelineFileError as error:
         raise CommandError(str(error)) from None
+    return pipeline.with_properties(client_properties(properties))
 
 
 def list_(
@@ -146,13 +149,14 @@ def plan(
     profile: ProfileOption = "",
     var: VariableOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
     output: FormatOption = Format.TEXT,
 ) -> None:
     """Show graph, schema and backlog of a pipeline without reading data."""
     from sskafka.pipelines.runner.plan import backlog, graph  # noqa: PLC0415  not for --help
 
-    pipeline = rewired(load(name, profile, var), own_name, topic, to)
-    with connected(bootstrap) as session:
+    pipeline = rewired(load(name, profile, var, properties), own_name, topic, to)
+    with connected(bootstrap, pipeline.kafka) as session:
         waiting = backlog(session, pipeline, bootstrap)
     if output is Format.JSON:
         print_json(plan_fields(pipeline, waiting, schema_by_spark(pipeline, master, bootstrap) if spark else None))
@@ -211,16 +215,17 @@ def run(
     metrics: MetricsOption = "",
     check: CheckOption = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
 ) -> None:
     """Run a pipeline until it ends, Ctrl+C, or `pipeline stop`.
 
     With --from or --to it is a backfill: a range of records goes through the same transformations into the same sinks,
     next to the running pipeline. Each row is written once, however often the backfill is started."""
     if check:
-        pipeline_shipped.check([name], master=master, bootstrap=bootstrap)
+        pipeline_shipped.check([name], master=master, bootstrap=bootstrap, properties=properties)
         return
     places, end = places_and_end(to)
-    pipeline = rewired(load(name, profile, var), own_name, topic, places)
+    pipeline = rewired(load(name, profile, var, properties), own_name, topic, places)
     if once:
         pipeline = with_available_now(pipeline)
     if again and not (start or end):
@@ -369,14 +374,15 @@ def reset(
     profile: ProfileOption = "",
     var: VariableOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
 ) -> None:
     """Make the next run of a pipeline start from the beginning.
 
     The pipeline's progress is deleted; the data that it has written is kept."""
     from sskafka.pipelines.runner.resetting import steps_to_reset  # noqa: PLC0415  not for --help
 
-    pipeline = rewired(load(name, profile, var), own_name, None, to)
-    with connected(bootstrap) as session:
+    pipeline = rewired(load(name, profile, var, properties), own_name, None, to)
+    with connected(bootstrap, pipeline.kafka) as session:
         refuse_running(session, pipeline, bootstrap)
         steps = list(steps_to_reset(session, pipeline, time.strftime("%Y%m%dT%H%M%S")))
         if not steps:
@@ -404,6 +410,7 @@ def recover(
     profile: ProfileOption = "",
     var: VariableOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
     output: FormatOption = Format.TEXT,
 ) -> None:
     """Show what queries that write topics have decided, and settle it.
@@ -411,13 +418,14 @@ def recover(
     Decided transactions are committed, undecided ones are aborted. --declare states what is true of a batch that no run
     can complete. Without --execute nothing is changed."""
     if Path(name).is_dir():
-        sinks = [pipeline_recover.sink_of_checkpoint(Path(name), query_name, bootstrap, control_topic)]
+        chosen = client_properties(properties)
+        sinks = [pipeline_recover.sink_of_checkpoint(Path(name), query_name, bootstrap, chosen, control_topic)]
         pipeline_recover.recover(
             sinks, lambda _: None, declare=declare, batch=batch, moved=moved, execute=execute, bootstrap=bootstrap,
-            output=output,
+            properties=chosen, output=output,
         )  # fmt: skip
         return
-    pipeline = rewired(load(name, profile, var), own_name, None, to)
+    pipeline = rewired(load(name, profile, var, properties), own_name, None, to)
     pipeline_recover.recover(
         pipeline_recover.sinks_of_pipeline(pipeline, bootstrap),
         lambda session: refuse_running(session, pipeline, bootstrap),
@@ -426,6 +434,7 @@ def recover(
         moved=moved,
         execute=execute,
         bootstrap=bootstrap,
+        properties=pipeline.kafka,
         output=output,
     )
 
@@ -448,6 +457,7 @@ def dlq(
     profile: ProfileOption = "",
     var: VariableOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
     output: FormatOption = Format.TEXT,
 ) -> None:
     """Show or replay the dead letters of a pipeline."""
@@ -455,8 +465,8 @@ def dlq(
 
     from sskafka.pipelines.runner.dead_letters import DeadLetters  # noqa: PLC0415  see above
 
-    pipeline = rewired(load(name, profile, var), own_name, None)
-    with connected(bootstrap) as session:
+    pipeline = rewired(load(name, profile, var, properties), own_name, None)
+    with connected(bootstrap, pipeline.kafka) as session:
         letters = DeadLetters(session, bootstrap, pipeline.dead_letter_topic)
         if replay:
             talk(f"{letters.replay(limit or None)} records were sent back")

@@ -1,5 +1,6 @@
 """Requirements of the `sskafka pipeline` commands: the extra `spark` and a connection."""
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,9 @@ def require_extra() -> None:
             raise CommandError(f"pipelines need {module}", "pip install 'sskafka[spark]'")
 
 
-def connected(bootstrap: str) -> "ClusterSession":
-    from sskafka.client.config import ConnectionConfig  # noqa: PLC0415  not for --help
+def connected(bootstrap: str, properties: Mapping[str, str]) -> "ClusterSession":
+    """Connect with these client properties: those of -X, or those of a pipeline."""
+    from sskafka.pipelines.connector.client_properties import pipeline_connection  # noqa: PLC0415  not for --help
     from sskafka.pipelines.connector.planning import ClusterSession  # noqa: PLC0415  see above
 
-    return ClusterSession(bootstrap, ConnectionConfig(client_id="sskafka-pipeline"))
+    return ClusterSession(bootstrap, pipeline_connection(properties))

@@ -11,7 +11,7 @@ from sskafka.cli.output import Format, print_heading, print_json, print_table, t
 from sskafka.cli.pipeline.connecting import connected
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from sskafka.pipelines.connector.planning import ClusterSession
     from sskafka.pipelines.files.pipeline import Pipeline
@@ -30,6 +30,7 @@ def recover(
     moved: bool,
     execute: bool,
     bootstrap: str,
+    properties: "Mapping[str, str]",
     output: Format,
 ) -> None:
     from sskafka.pipelines.runner.settling import Declared, Settling  # noqa: PLC0415  not for --help
@@ -39,7 +40,7 @@ def recover(
     if batch is not None and not declare:
         raise CommandError("--batch needs --declare: give both")
     run = f"recover-{uuid.uuid4().hex[:8]}"
-    with connected(bootstrap) as session:
+    with connected(bootstrap, properties) as session:
         if execute:
             refuse_running(session)
         queries = [(sink, Settling(session, sink, run)) for sink in sinks]
@@ -101,16 +102,20 @@ def status_fields(sink: "ExactSink", status: "Status") -> dict[str, Any]:
     }
 
 
-def sink_of_checkpoint(directory: Path, query_name: str, bootstrap: str, control_topic: str) -> "ExactSink":
+def sink_of_checkpoint(
+    directory: Path, query_name: str, bootstrap: str, properties: "Mapping[str, str]", control_topic: str
+) -> "ExactSink":
     """Return the sink of a streaming query that no pipeline file describes."""
     from sskafka.pipelines.connector.checkpoint import query_id_of  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.connector.client_properties import as_options  # noqa: PLC0415  see above
     from sskafka.pipelines.connector.options import BOOTSTRAP, sink_options  # noqa: PLC0415  see above
     from sskafka.pipelines.runner.recovery import ExactSink  # noqa: PLC0415  see above
 
     query_id = query_id_of(str(directory))
     if query_id is None:
         raise CommandError(f"{directory} is not a checkpoint of Spark: it has no file metadata with an id")
-    options = {BOOTSTRAP: bootstrap, "transactionalIdPrefix": query_name, "checkpointLocation": str(directory)}
+    own = {BOOTSTRAP: bootstrap, "transactionalIdPrefix": query_name, "checkpointLocation": str(directory)}
+    options = {**as_options(properties), **own}
     if control_topic:
         options["controlTopic"] = control_topic
     return ExactSink(query_name or query_id, "?", query_id, sink_options(options))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sskafka.cli.connecting import DEFAULT_BOOTSTRAP, BootstrapOption
+from sskafka.cli.connecting import DEFAULT_BOOTSTRAP, BootstrapOption, PropertiesOption, client_properties
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_json, print_table, talk
@@ -30,6 +30,7 @@ def status(
     history: Annotated[bool, typer.Option("--history", help="All runs, the newest first, and how they ended.")] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of past runs.")] = 20,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
     output: FormatOption = Format.TEXT,
 ) -> None:
     """Show how pipelines are doing, or their past runs.
@@ -38,7 +39,7 @@ def status(
     from sskafka.pipelines.runner.events import EventLog  # noqa: PLC0415  not for --help
     from sskafka.pipelines.runner.history import newest_runs  # noqa: PLC0415  see above
 
-    with connected(bootstrap) as session:
+    with connected(bootstrap, client_properties(properties)) as session:
         runs = runs_so_far(EventLog(session, bootstrap), name)
     if history:
         rows = [history_row(run) for run in reversed(runs[-limit:])]
@@ -108,14 +109,18 @@ def for_people(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, "seconds": duration_text(row["seconds"])} if "seconds" in row else row
 
 
-def stop(name: Annotated[str, typer.Argument(metavar="NAME")], bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP) -> None:
+def stop(
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+) -> None:
     """Ask a pipeline to stop, wherever it runs, and wait for it.
 
     It stops after the current micro-batch."""
     from sskafka.pipelines.runner.events import Event, EventLog, EventType  # noqa: PLC0415  not for --help
     from sskafka.pipelines.runner.history import OVER, RunState  # noqa: PLC0415  see above
 
-    with connected(bootstrap) as session:
+    with connected(bootstrap, client_properties(properties)) as session:
         log = EventLog(session, bootstrap)
         run = runs_so_far(log, name)[-1]
         if run.state is RunState.LOST:

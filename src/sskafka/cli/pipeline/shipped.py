@@ -2,11 +2,12 @@
 
 import asyncio
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sskafka.cli.connecting import DEFAULT_BOOTSTRAP, BootstrapOption
+from sskafka.cli.connecting import DEFAULT_BOOTSTRAP, BootstrapOption, PropertiesOption, client_properties
 from sskafka.cli.failures import CommandError
 from sskafka.cli.output import print_heading, talk
 from sskafka.cli.usage import UsageError, key_values
@@ -31,16 +32,20 @@ def check(
     seed: SeedOption = 7,
     master: MasterOption = "",
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
 ) -> None:
     """Compare the results of bundled pipelines with known ones.
 
     They run on generated records; the exit code is 1 if a result differs."""
-    wrong = [name for name in names or _shipped_names() if not check_one(name, records, seed, master, bootstrap)]
+    chosen = client_properties(properties)
+    wrong = [
+        name for name in names or _shipped_names() if not check_one(name, records, seed, master, bootstrap, chosen)
+    ]
     if wrong:
         raise CommandError(f"wrong result of {', '.join(wrong)}")
 
 
-def check_one(name: str, records: int, seed: int, master: str, bootstrap: str) -> bool:
+def check_one(name: str, records: int, seed: int, master: str, bootstrap: str, properties: Mapping[str, str]) -> bool:
     from sskafka.pipelines.runner.run import RunSettings  # noqa: PLC0415  not for --help
     from sskafka.pipelines.shipped.selfcheck import CheckSettings  # noqa: PLC0415  see above
     from sskafka.pipelines.shipped.selfcheck import check as run_check  # noqa: PLC0415  see above
@@ -48,7 +53,7 @@ def check_one(name: str, records: int, seed: int, master: str, bootstrap: str) -
     _refuse_unknown(name)
     print_heading(f"pipeline {name}")
     began = time.monotonic()
-    settings = CheckSettings(RunSettings(bootstrap, master), records, seed)
+    settings = CheckSettings(RunSettings(bootstrap, master), records, seed, properties)
     differing = run_check(name, settings, lambda text: talk(f"[{time.monotonic() - began:5.1f} s] {text}"))
     for line in differing:
         print(line)
@@ -62,6 +67,7 @@ def generate(
     seed: SeedOption = 7,
     topic: TopicOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
 ) -> None:
     """Write generated records for a bundled pipeline to read."""
     from sskafka.pipelines.shipped import load_shipped  # noqa: PLC0415  not for --help
@@ -69,9 +75,10 @@ def generate(
     from sskafka.pipelines.shipped.selfcheck import make_exercise, produce, topics_of  # noqa: PLC0415  see above
 
     _refuse_unknown(name)
-    topics = topics_of(rewired(load_shipped(name), "", topic))
+    pipeline = rewired(load_shipped(name).with_properties(client_properties(properties)), "", topic)
+    topics = topics_of(pipeline)
     messages = make_exercise(name, Task(records, seed, topics)).messages
-    asyncio.run(produce(bootstrap, topics, messages))
+    asyncio.run(produce(bootstrap, topics, messages, pipeline.connection))
     for table, own in messages.items():
         talk(f"wrote {len(own)} records to {topics[table]}")
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -10,6 +10,14 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator, TypeAdapter
 
+from sskafka.client.config import ConnectionConfig
+from sskafka.pipelines.connector.client_properties import (
+    as_options,
+    pipeline_connection,
+    property_problems,
+    secret_values,
+)
+from sskafka.pipelines.connector.option_reader import PROPERTY_PREFIX
 from sskafka.pipelines.connector.options import Guarantee
 from sskafka.pipelines.connector.selection import Connector
 from sskafka.pipelines.files.document import Fields, Location, path_text, read_document
@@ -87,6 +95,8 @@ class Pipeline(FileModel):
     checkpoint: str = ""
     dead_letters: TopicName = ""
     connector: Connector = Connector.AUTO
+    kafka: dict[str, str] = field(default_factory=dict, repr=False)
+    """Properties of Kafka's clients: `security.protocol`, `sasl.*`, `ssl.*`, ... They may contain passwords."""
     lineage: Annotated[
         str, matching(r"(?s)(https?://|file:).*", "is neither http://HOST:PORT, https://HOST nor file:PATH")
     ] = ""
@@ -106,6 +116,21 @@ class Pipeline(FileModel):
     def masked(self, text: str) -> str:
         """Return the text without the secrets of the file."""
         return masked(text, self.secrets)
+
+    @property
+    def connection(self) -> ConnectionConfig:
+        """How the runner connects to the brokers."""
+        return pipeline_connection(self.kafka)
+
+    @property
+    def client_options(self) -> dict[str, str]:
+        """How Spark's queries connect to the brokers: options of their connector."""
+        return as_options(self.kafka)
+
+    def with_properties(self, properties: Mapping[str, str]) -> "Pipeline":
+        """Return the pipeline with these client properties in addition to its own."""
+        secrets = self.secrets | secret_values(properties)
+        return replace(self, kafka={**self.kafka, **properties}, secrets=secrets)
 
     @property
     def dead_letter_topic(self) -> str:
@@ -154,6 +179,8 @@ class Pipeline(FileModel):
         yield from self._sink_problems()
         yield from self._output_mode_problems()
         yield from self._expectation_problems()
+        for name, text in property_problems(self.kafka):
+            yield ("kafka", name) if name else ("kafka",), text
         topics = {topic for source in self.sources for topic in source.topics}
         if self.dead_letter_topic in topics:
             yield ("dead_letters",), f"{self.dead_letter_topic!r} is a source of the same pipeline"
@@ -240,4 +267,7 @@ def load_pipeline(path: Path, options: FileOptions | None = None) -> Pipeline:
     """Read a pipeline file; raises PipelineFileError that names the position of every problem."""
     document = read_document(path, options or FileOptions())
     pipeline = validated(Pipeline, document)
-    return replace(pipeline, path=path, lines=document.lines, secrets=frozenset(document.secrets))
+    secrets = document.secrets | secret_values(pipeline.kafka)
+    for source in pipeline.sources:
+        secrets |= secret_values({name.removeprefix(PROPERTY_PREFIX): text for name, text in source.options.items()})
+    return replace(pipeline, path=path, lines=document.lines, secrets=frozenset(secrets))

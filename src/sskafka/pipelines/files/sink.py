@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, Field, PlainValidator, TypeAdapter, ValidationError, ValidationInfo
 
+from sskafka.pipelines.connector.client_properties import SECRET_LENGTH_MIN
 from sskafka.pipelines.connector.options import Guarantee
 from sskafka.pipelines.files.document import Fields, Location
 from sskafka.pipelines.files.validation import (
@@ -25,9 +26,6 @@ from sskafka.pipelines.files.validation import (
 
 Evolves: TypeAlias = Annotated[bool, Field(validation_alias="evolve")]
 """Whether columns that the table lacks are added to it."""
-
-_SECRET_LENGTH_MIN = 4
-"""Shorter passwords are not masked: they occur in other words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +112,7 @@ def _url_problem(url: str) -> str | None:
 
 
 def _masked_later(password: str, info: ValidationInfo) -> str:
-    if len(password) >= _SECRET_LENGTH_MIN:
+    if len(password) >= SECRET_LENGTH_MIN:
         document_of(info).secrets.add(password)
     return password
 

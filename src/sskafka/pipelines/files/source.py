@@ -137,7 +137,8 @@ class Source(FileModel):
     dedupe: Texts = ()
     max_offsets_per_trigger: WholeNumber | None = None
     expectations: tuple[Expectation, ...] = ()
-    options: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict, repr=False)
+    """Of the connector. They may contain passwords."""
 
     @classmethod
     def with_defaults(cls, values: dict[str, Any]) -> dict[str, Any]:

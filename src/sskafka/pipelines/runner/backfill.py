@@ -18,7 +18,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sskafka.client.config import ConnectionConfig
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.files.pipeline import DEAD_LETTERS, OutputMode, Pipeline
 from sskafka.pipelines.files.sink import ParquetSink, Sink
@@ -146,7 +145,7 @@ class _Backfill:
 
     def _prepare(self, chosen: BackfillRange, run_id: str) -> None:
         bootstrap, backfill = self._settings.bootstrap, self._backfill
-        with ClusterSession(bootstrap, ConnectionConfig(client_id="sskafka-pipeline")) as cluster:
+        with ClusterSession(bootstrap, backfill.connection) as cluster:
             self._tell(f"connected to {bootstrap}")
             prepare_topics(cluster, backfill, bootstrap)
             if not self._state.ranges:

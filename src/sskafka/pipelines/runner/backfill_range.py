@@ -155,27 +155,31 @@ def resolved_ranges(
 ) -> dict[str, SourceRange]:
     """Return the offsets of the range as of now, by source."""
     _refuse_unknown_partitions(session, pipeline, chosen, bootstrap)
-    return {source.name: _resolved(session, source, chosen, bootstrap) for source in pipeline.sources}
+    return {source.name: _resolved(session, pipeline, source, chosen, bootstrap) for source in pipeline.sources}
 
 
 def _refuse_unknown_partitions(
     session: ClusterSession, pipeline: Pipeline, chosen: BackfillRange, bootstrap: str
 ) -> None:
     read = {
-        partition for source in pipeline.sources for partition in _planner(session, source, {}, bootstrap).partitions()
+        partition
+        for source in pipeline.sources
+        for partition in _planner(session, pipeline, source, {}, bootstrap).partitions()
     }
     for partition in sorted((chosen.start.partitions | chosen.end.partitions) - read):
         raise RangeError(f"{partition} is not read by {pipeline.name}: its sources have no such partition")
 
 
-def _resolved(session: ClusterSession, source: Source, chosen: BackfillRange, bootstrap: str) -> SourceRange:
-    partitions = set(_planner(session, source, {}, bootstrap).partitions())
+def _resolved(
+    session: ClusterSession, pipeline: Pipeline, source: Source, chosen: BackfillRange, bootstrap: str
+) -> SourceRange:
+    partitions = set(_planner(session, pipeline, source, {}, bootstrap).partitions())
     start, end = chosen.start.of(partitions), chosen.end.of(partitions)
     named = start.partitions | end.partitions
     if (chosen.start.offsets or chosen.end.offsets) and not named:
         raise RangeError(f"the range names no partition of the source {source.name}; name the partitions to read")
     options = {**start.options("starting"), **end.options("ending")}
-    planner = _planner(session, source, options, bootstrap, named)
+    planner = _planner(session, pipeline, source, options, bootstrap, named)
     return _checked(planner.starting(), planner.ending(), is_by_offset=bool(start.offsets and end.offsets))
 
 
@@ -189,6 +193,7 @@ def _checked(start: Offsets, end: Offsets, *, is_by_offset: bool) -> SourceRange
 
 def _planner(
     session: ClusterSession,
+    pipeline: Pipeline,
     source: Source,
     options: Mapping[str, str],
     bootstrap: str,
@@ -197,6 +202,7 @@ def _planner(
     subscription, what = source.subscription
     subscribed = {"assign": json.dumps(_by_topic(named))} if named else {subscription: what}
     options = {
+        **pipeline.client_options,
         **connection_options(source),
         BOOTSTRAP: bootstrap,
         "kafka.isolation.level": "read_committed",

@@ -2,6 +2,8 @@
 
 from pyspark.sql import SparkSession
 
+from sskafka.pipelines.connector.client_properties import not_for_java
+from sskafka.pipelines.connector.errors import OptionError
 from sskafka.pipelines.connector.options import BOOTSTRAP
 from sskafka.pipelines.connector.selection import (
     JAR_SETTINGS,
@@ -40,6 +42,8 @@ def check_connector(spark: SparkSession, pipeline: Pipeline) -> str:
         raise lacking from error
     if connector == Connector.SSKAFKA:
         return ""
+    for name, java in not_for_java(pipeline.kafka).items():
+        raise OptionError(f"kafka.{name}", f"Java's clients do not have it; Spark's own connector needs {java}")
     return f"topics are read by Spark's own connector{_of_writing(spark, pipeline)}"
 
 

@@ -62,7 +62,7 @@ class DeadLetters:
             streaming=False,
         )
         for part in ranges_between(start, end):
-            for batch in read_ranges(options, [part]):
+            for batch in read_ranges(options, [part], self._session):
                 yield from (_letter(row, part.partition) for row in batch.to_pylist())
 
     def replay(self, limit: int | None = None) -> int:

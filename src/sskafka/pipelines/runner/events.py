@@ -114,6 +114,6 @@ class EventLog:
         options = source_options(
             {BOOTSTRAP: self._bootstrap, "assign": assigned, "failOnDataLoss": "false"}, streaming=False
         )
-        for batch in read_ranges(options, [OffsetRange(_PARTITION, start, end)]):
+        for batch in read_ranges(options, [OffsetRange(_PARTITION, start, end)], self._session):
             events = map(Event.maybe_from_json, batch.column("value").to_pylist())
             yield from (event for event in events if event is not None)

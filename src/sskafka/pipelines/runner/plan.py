@@ -104,7 +104,7 @@ def backlog(session: ClusterSession, pipeline: Pipeline, bootstrap: str) -> list
 
 
 def _backlog_of(session: ClusterSession, pipeline: Pipeline, source: Source, query: str, bootstrap: str) -> Backlog:
-    planner = Planner(planning_options(source, bootstrap), session)
+    planner = Planner(planning_options(pipeline, source, bootstrap), session)
     latest = planner.latest()
     group = f"{pipeline.name}.{query}"
     done = session.run(committed_progress(session.cluster, group, latest))

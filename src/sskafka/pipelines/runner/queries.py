@@ -214,7 +214,8 @@ def _topic_writer(
 
 def topic_options(run: RunContext, sink: TopicSink, connector: str) -> dict[str, str]:
     """Return the options of the connector for a query that writes a topic."""
-    options = {BOOTSTRAP: run.bootstrap, "topic": sink.topic, "includeHeaders": "true"}
+    own = {BOOTSTRAP: run.bootstrap, "topic": sink.topic, "includeHeaders": "true"}
+    options = {**run.pipeline.client_options, **own}
     if connector == Connector.KAFKA:
         return options
     return {

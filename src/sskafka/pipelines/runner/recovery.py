@@ -68,6 +68,7 @@ def recover_topics(session: ClusterSession, pipeline: Pipeline, bootstrap: str, 
 def _options(pipeline: Pipeline, sink: TopicSink, bootstrap: str, run: str) -> SinkOptions:
     return sink_options(
         {
+            **pipeline.client_options,
             BOOTSTRAP: bootstrap,
             "topic": sink.topic,
             "transactionalIdPrefix": transactional_prefix(pipeline, sink.name),

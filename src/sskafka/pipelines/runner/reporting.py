@@ -14,7 +14,6 @@ from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Self
 
-from sskafka.client.config import ConnectionConfig
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.files.pipeline import Pipeline
 from sskafka.pipelines.runner.errors import PipelineRunError, explained
@@ -76,7 +75,7 @@ class RunReporter:
         return Event(self._pipeline.name, self._run, kind, int(time.time() * 1000), details)
 
     def _connected(self) -> ClusterSession:
-        return ClusterSession(self._bootstrap, ConnectionConfig(client_id="sskafka-pipeline"))
+        return ClusterSession(self._bootstrap, self._pipeline.connection)
 
     # The thread
 

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sskafka.client.admin import NewTopic
-from sskafka.client.config import ConnectionConfig
 from sskafka.pipelines.connector.options import BOOTSTRAP, source_options
 from sskafka.pipelines.connector.planning import ClusterSession, Planner
 from sskafka.pipelines.connector.topics import create_topics
@@ -132,7 +131,7 @@ def _run(
     run_id = uuid.uuid4().hex[:12]
     conf = {**REPORTS_CONF, **checkpoint_conf(pipeline), **pipeline.spark, **settings.conf}
     session = SessionSettings(f"sskafka {pipeline.name}", settings.master, conf, local_checkpoints=False)
-    with ClusterSession(settings.bootstrap, ConnectionConfig(client_id="sskafka-pipeline")) as cluster:
+    with ClusterSession(settings.bootstrap, pipeline.connection) as cluster:
         tell(f"connected to {settings.bootstrap}")
         launch_java_early(session)
         prepare_topics(cluster, pipeline, settings.bootstrap)
@@ -186,15 +185,15 @@ def telling_of_java() -> Iterator[None]:
 def prepare_topics(cluster: ClusterSession, pipeline: Pipeline, bootstrap: str) -> None:
     """Raise if a source topic does not exist, and create the topics that the pipeline writes."""
     for source in pipeline.sources:
-        Planner(planning_options(source, bootstrap), cluster).partitions()
+        Planner(planning_options(pipeline, source, bootstrap), cluster).partitions()
     create_topics(cluster, [NewTopic(sink.topic, sink.partitions or -1) for sink in topic_sinks(pipeline)])
     EventLog(cluster, bootstrap).create()
 
 
-def planning_options(source: Source, bootstrap: str) -> Any:
+def planning_options(pipeline: Pipeline, source: Source, bootstrap: str) -> Any:
     subscription, what = source.subscription
-    options = {BOOTSTRAP: bootstrap, "startingOffsets": source.starting, subscription: what, **source.options}
-    return source_options(options, streaming=True)
+    subscribed = {BOOTSTRAP: bootstrap, "startingOffsets": source.starting, subscription: what}
+    return source_options({**pipeline.client_options, **subscribed, **source.options}, streaming=True)
 
 
 class _Run:

@@ -41,6 +41,7 @@ def read_records(
     connector = reader_of(spark, pipeline)
     reader = (
         spark.readStream.format(connector)
+        .options(**pipeline.client_options)
         .option(BOOTSTRAP, bootstrap)
         .option(*source.subscription)
         .option("startingOffsets", source.starting)
@@ -63,7 +64,7 @@ def read_range(
     """Return the records of a range as a batch: the watermark drops no record, and windows end with the range."""
     reader = (
         spark.read.format(reader_of(spark, pipeline))
-        .options(**connection_options(source), **chosen.options())
+        .options(**{**pipeline.client_options, **connection_options(source), **chosen.options()})
         .option(BOOTSTRAP, bootstrap)
         .option("includeHeaders", "true")
         .option("kafka.isolation.level", "read_committed")

@@ -5,11 +5,11 @@ has not committed, and only Spark's reader ignores those.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sskafka.client.config import ConnectionConfig
+from sskafka.pipelines.connector.client_properties import as_options
 from sskafka.pipelines.connector.fetching import read_ranges
 from sskafka.pipelines.connector.offsets import ranges_between
 from sskafka.pipelines.connector.options import BOOTSTRAP, source_options
@@ -51,15 +51,16 @@ def delta_rows(pipeline: Pipeline) -> list[dict[str, Any]]:
 def topic_rows(pipeline: Pipeline, bootstrap: str) -> list[dict[str, Any]]:
     """Return the rows of the first topic sink: its committed records, each a JSON object."""
     topic = sink_of(pipeline, TopicSink).topic
-    return [json.loads(value) for _, value in committed_records(bootstrap, topic) if value is not None]
+    return [json.loads(value) for _, value in committed_records(bootstrap, topic, pipeline.kafka) if value is not None]
 
 
-def committed_records(bootstrap: str, topic: str) -> Iterator[tuple[bytes | None, bytes | None]]:
-    """Yield keys and values, partition by partition."""
-    options = source_options(
-        {BOOTSTRAP: bootstrap, "subscribe": topic, "kafka.isolation.level": "read_committed"}, streaming=False
-    )
-    with ClusterSession(bootstrap, ConnectionConfig()) as session:
+def committed_records(
+    bootstrap: str, topic: str, properties: Mapping[str, str] | None = None
+) -> Iterator[tuple[bytes | None, bytes | None]]:
+    """Yield keys and values, partition by partition; `properties` are those of Kafka's clients."""
+    wanted = {BOOTSTRAP: bootstrap, "subscribe": topic, "kafka.isolation.level": "read_committed"}
+    options = source_options({**as_options(properties or {}), **wanted}, streaming=False)
+    with ClusterSession(bootstrap, options.connection) as session:
         planner = Planner(options, session)
         ranges = ranges_between(planner.earliest(planner.partitions()), planner.latest())
     for batch in read_ranges(options, ranges):

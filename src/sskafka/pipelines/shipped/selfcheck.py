@@ -7,14 +7,14 @@ import asyncio
 import secrets
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 
 from sskafka.client.accumulator import Delivery
 from sskafka.client.admin import Admin, NewTopic
 from sskafka.client.cluster import Cluster
-from sskafka.client.config import ProducerConfig
+from sskafka.client.config import ConnectionConfig, ProducerConfig
 from sskafka.client.producer import ProducerEngine
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.pipelines.files.pipeline import Pipeline, Trigger
@@ -36,6 +36,8 @@ class CheckSettings:
     run: RunSettings
     records: int = DEFAULT_RECORDS
     seed: int = DEFAULT_SEED
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Of Kafka's clients. They may contain passwords."""
 
 
 def make_exercise(name: str, task: Task) -> Exercise:
@@ -46,15 +48,15 @@ def make_exercise(name: str, task: Task) -> Exercise:
 def check(name: str, settings: CheckSettings, tell: Tell = lambda _: None) -> list[str]:
     """Return the differences from the known result; empty if the pipeline works."""
     with tempfile.TemporaryDirectory(prefix=f"sskafka-check-{name}-") as directory:
-        pipeline = apart(load_shipped(name, Path(directory)), secrets.token_hex(4))
+        pipeline = apart(load_shipped(name, Path(directory)).with_properties(settings.properties), secrets.token_hex(4))
         exercise = make_exercise(name, Task(settings.records, settings.seed, topics_of(pipeline)))
         try:
-            asyncio.run(produce(settings.run.bootstrap, topics_of(pipeline), exercise.messages))
+            asyncio.run(produce(settings.run.bootstrap, topics_of(pipeline), exercise.messages, pipeline.connection))
             tell(f"wrote {sum(map(len, exercise.messages.values()))} records")
             run_pipeline(replace(pipeline, trigger=Trigger("")), settings.run, tell=tell)
             return differences(exercise.expected, exercise.found(pipeline, settings.run.bootstrap))
         finally:
-            asyncio.run(_delete(settings.run.bootstrap, _all_topics(pipeline)))
+            asyncio.run(_delete(settings.run.bootstrap, _all_topics(pipeline), pipeline.connection))
 
 
 def apart(pipeline: Pipeline, token: str) -> Pipeline:
@@ -71,9 +73,14 @@ def topics_of(pipeline: Pipeline) -> dict[str, str]:
     return {source.name: source.topics[0] for source in pipeline.sources}
 
 
-async def produce(bootstrap: str, topics: Mapping[str, str], messages: Mapping[str, Sequence[Message]]) -> None:
+async def produce(
+    bootstrap: str,
+    topics: Mapping[str, str],
+    messages: Mapping[str, Sequence[Message]],
+    config: ConnectionConfig | None = None,
+) -> None:
     """Create missing topics, and write the messages in order."""
-    async with Cluster(bootstrap) as cluster:
+    async with Cluster(bootstrap, config or ConnectionConfig()) as cluster:
         await cluster.refresh()
         wanted = [NewTopic(topic, PARTITIONS, configs=_KEEP_FOR_EVER) for topic in topics.values()]
         for outcome in (await Admin(cluster).create_topics(wanted)).values():
@@ -104,7 +111,7 @@ def _all_topics(pipeline: Pipeline) -> list[str]:
     ]
 
 
-async def _delete(bootstrap: str, topics: Iterable[str]) -> None:
+async def _delete(bootstrap: str, topics: Iterable[str], config: ConnectionConfig) -> None:
     """Delete topics; those that do not exist are ignored."""
-    async with Cluster(bootstrap) as cluster:
+    async with Cluster(bootstrap, config) as cluster:
         await Admin(cluster).delete_topics(topics)
