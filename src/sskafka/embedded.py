@@ -149,9 +149,10 @@ class EmbeddedBroker:
             directory = self._cleanup.enter_context(tempfile.TemporaryDirectory(prefix="sskafka-certificates-"))
             self._certificates = Path(directory)
             settings |= security.tls_settings(security.make_certificates(self._certificates, "broker"))
+        protocol = _protocol(self._tls, self._users)
         if self._users is not None:
-            listener = _protocol(self._tls, self._users)
-            settings |= security.sasl_settings(listener, self._users, security.new_password())
+            settings |= security.sasl_settings(protocol, self._users, security.new_password())
+        settings |= security.http_settings(protocol)
         if self._acls is not None:
             settings |= security.authorizer_settings()
         return settings

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import ssl
 import stat
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import confluent_kafka
+import httpx
 from confluent_kafka.admin import AdminClient
 
 from sskafka.model.properties import parse_properties
@@ -22,7 +24,8 @@ STOP_TIMEOUT_S = 60
 @contextmanager
 def cluster_up(directory: Path, *options: str) -> Iterator[str]:
     """Yield the READY line; stop the cluster and check that it told no password."""
-    command = [SSKAFKA, "cluster", "up", "-n", "2", "--dir", str(directory), "--kafka-port", "0", "--no-http", *options]
+    ports = ("--kafka-port", "0", "--http-port", "0")
+    command = [SSKAFKA, "cluster", "up", "-n", "2", "--dir", str(directory), *ports, *options]
     log = directory.with_suffix(".stderr")
     with log.open("w") as errors:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
@@ -64,7 +67,7 @@ def test_one_command_makes_a_closed_cluster(tmp_path: Path) -> None:
     with cluster_up(directory, "--secure") as line:
         bootstrap = line.split("bootstrap=")[1].split()[0]
         assert parse_properties(client.read_text())["bootstrap.servers"] == bootstrap
-        sskafka("topic", "create", "orders", "-r", "2", *as_admin)
+        sskafka("topic", "create", "orders", "-p", "3", "-r", "2", *as_admin)
         sskafka("user", "add", "alice", "--password-file", "-", *as_admin, stdin="alice-secret\n")
         sskafka("acl", "add", "--allow-principal", "alice", "--producer", "--topic", "orders", *as_admin)
         librdkafka = parse_properties((directory / "librdkafka.properties").read_text())
@@ -74,6 +77,7 @@ def test_one_command_makes_a_closed_cluster(tmp_path: Path) -> None:
         refused = produced(alice, "payments")
         assert refused is not None
         assert refused.code() == confluent_kafka.KafkaError.TOPIC_AUTHORIZATION_FAILED
+        produce_over_http(line.split("http=")[1].split()[0].split(","), directory / "certs" / "ca.pem")
         assert sskafka("topic", "list", "-b", bootstrap, "-X", "request.timeout.ms=2000", exit_code=1).stderr
         private = [*directory.glob("broker-*/server.properties"), *directory.glob("certs/broker-*.pem")]
         for path in (*private, client, directory / "librdkafka.properties", directory / "certs" / "ca-key.pem"):
@@ -81,6 +85,23 @@ def test_one_command_makes_a_closed_cluster(tmp_path: Path) -> None:
     with cluster_up(directory):  # started again: the same users, without --secure
         topics = json.loads(sskafka("topic", "list", "--format", "json", *as_admin).stdout)
         assert [topic["name"] for topic in topics] == ["orders"]
+
+
+def produce_over_http(addresses: list[str], ca: Path) -> None:
+    """Through the HTTP server of the lab's leader, to partitions that either broker leads."""
+    context = ssl.create_default_context(cafile=str(ca))
+
+    def statuses(password: str) -> list[list[int]]:
+        answers = []
+        for address in addresses:
+            bodies = [{"topic_partition": f"orders-{number}", "payload": "v", "acks": "all"} for number in (1, 2, 3)]
+            login = ("alice", password)
+            with httpx.Client(base_url=f"https://{address}", verify=context, auth=login, trust_env=False) as client:
+                answers.append([client.post("/data/v1/produce", json=body, timeout=30).status_code for body in bodies])
+        return sorted(answers)
+
+    assert statuses("alice-secret") == [[204] * 3, [421] * 3]
+    assert statuses("wrong") == [[401] * 3] * 2
 
 
 def produced(properties: dict[str, str], topic: str) -> confluent_kafka.KafkaError | None:

@@ -93,6 +93,7 @@ def serve_broker_apis(
         "producers": lambda: ProducerHandlers(replicas, services.producer_ids, initialize),
         "log_dirs": lambda: LogDirsHandler(services.logs, replicas, services.moves),
         "readers": lambda: ReaderHandlers(replicas),
+        "act_for_client": lambda: on_demand.ActForClientHandler(),  # noqa: PLW0108  imported when it is called
         "config_resources": lambda: on_demand.ConfigResourcesHandler(view),
         "find_coordinator": lambda: on_demand.FindCoordinatorHandler(view, topics),
         **_coordinator_handlers(services, settings, clock, view),

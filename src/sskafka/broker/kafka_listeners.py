@@ -105,8 +105,8 @@ class KafkaListeners:
 
     def check_certificates(self, wanted: Settings) -> None:
         """Raise SettingError if the listeners cannot use the keys and certificates of the new settings."""
-        for listener in wanted.listeners:
-            if listener.uses_tls:
+        for listener in (*wanted.listeners, wanted.http_endpoint):
+            if listener is not None and listener.uses_tls:
                 on_demand.checked_context(wanted, listener)
 
     def advertised(self, settings: Settings) -> list[Endpoint]:

@@ -49,7 +49,7 @@ class SecureListeners:
     def make(self, listener: Endpoint) -> ListenerSecurity:
         """Return the security of a listener. Raise SettingError if the settings cannot be used."""
         return ListenerSecurity(
-            self._tls(listener) if listener.uses_tls else None, self._sasl(listener) if listener.uses_sasl else None
+            self._tls(listener) if listener.uses_tls else None, self.sasl(listener) if listener.uses_sasl else None
         )
 
     async def watch(self) -> None:
@@ -69,6 +69,10 @@ class SecureListeners:
             if options != source.options or source.is_stale:
                 asyncio.get_running_loop().run_in_executor(None, _change, listener.name, source, options)
 
+    def tls_options(self, listener: Endpoint) -> TlsOptions:
+        """Return the keys and certificates of a server that makes its own TLS context. Raise SettingError."""
+        return checked_context(self._settings, listener).options
+
     def _tls(self, listener: Endpoint) -> TlsSecurity:
         settings = self._settings
         source = checked_context(settings, listener)
@@ -77,7 +81,8 @@ class SecureListeners:
             source, parse_mapping_rules(settings.for_listener(listener.name, "ssl.principal.mapping.rules"))
         )
 
-    def _sasl(self, listener: Endpoint) -> SaslSecurity:
+    def sasl(self, listener: Endpoint) -> SaslSecurity:
+        """Return the mechanisms of a listener. Raise SettingError where they cannot be used."""
         settings = self._settings
         names = enabled_mechanisms(settings, listener.name)
         return SaslSecurity(

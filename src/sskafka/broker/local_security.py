@@ -16,6 +16,7 @@ from sskafka.client.client_login import jaas_text, jaas_user_option
 from sskafka.client.errors import broker_error
 from sskafka.metadata.acls.binding import AclBinding
 from sskafka.model.errors import ErrorCode
+from sskafka.model.listeners import HTTP_NAME
 from sskafka.model.security.jaas import PLAIN_LOGIN_MODULE
 from sskafka.model.security.sasl_messages import PLAIN
 from sskafka.model.security.scram import SCRAM_MECHANISMS
@@ -67,6 +68,14 @@ def sasl_settings(listener: str, users: Mapping[str, str], broker_password: str)
         "sasl.enabled.mechanisms": ",".join((PLAIN, *SCRAM_MECHANISMS)),
         "sasl.mechanism.inter.broker.protocol": PLAIN,
         f"listener.name.{listener.lower()}.plain.sasl.jaas.config": f"{PLAIN_LOGIN_MODULE} required {login} {options};",
+    }
+
+
+def http_settings(protocol: str) -> dict[str, str]:
+    """Return the settings of an HTTP server that has the protocol of the Kafka listener, and its users."""
+    return {
+        "http.security.protocol": protocol,
+        f"listener.name.{HTTP_NAME.lower()}.sasl.enabled.mechanisms": ",".join(SCRAM_MECHANISMS),
     }
 
 

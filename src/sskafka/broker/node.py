@@ -190,17 +190,22 @@ class Broker:
         await self._serve_quorum(context, control)
         if services is None:
             await control.begin()
-            self._other_servers = OtherServers(context, self._sockets, control, None, self._authorizer)
+            self._other_servers = self._make_other_servers(context, control, None)
             self._other_servers.maybe_open_http(self.samples)
             return
-        others = self._other_servers = OtherServers(
-            context, self._sockets, control, services.replicas, self._authorizer
-        )
+        others = self._other_servers = self._make_other_servers(context, control, services)
         self._register_apis(services, others, control)
         await self._join_cluster(context, control, logs, others)
         await others.maybe_open_adr()
         if first_topics is not None:
             context.run_in_background(first_topics.create(own_cluster(self.settings, self._sockets)))
+
+    def _make_other_servers(
+        self, context: BrokerContext, control: NodeControl, services: BrokerServices | None
+    ) -> OtherServers:
+        replicas = services.replicas if services is not None else None
+        secure = partial(self._secure_listeners, context)
+        return OtherServers(context, self._sockets, control, replicas, self._authorizer, secure, self._connections)
 
     def _read_first_topics(self) -> "on_demand.FirstTopics | None":
         if self.settings["topics.file"] is None:
@@ -327,6 +332,8 @@ class Broker:
             self._controller_quotas.apply(settings)
             if self._security is not None:
                 self._security.apply(settings)
+            if self._other_servers is not None:
+                self._other_servers.apply(settings)
             self._apply_listeners(settings)
 
     def _apply_client_quotas(self) -> None:
@@ -408,13 +415,14 @@ class Broker:
 
     def _security_of(self, context: BrokerContext, address: Endpoint) -> "ListenerSecurity | None":
         """Return how the clients of a listener are authenticated; None for PLAINTEXT."""
-        if address.protocol == PLAINTEXT:
-            return None
+        return None if address.protocol == PLAINTEXT else self._secure_listeners(context).make(address)
+
+    def _secure_listeners(self, context: BrokerContext) -> "on_demand.SecureListeners":
         if self._security is None:
             settings = effective_settings(self.settings, self._control.image)
             self._security = on_demand.SecureListeners(settings, lambda: self._control.image)
             context.run_in_background(self._security.watch())
-        return self._security.make(address)
+        return self._security
 
 
 def _observe_quorum(log: MetadataLog, settings: Settings) -> "QuorumFiles | None":

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sskafka.replication.log_cleaner import LogCleaner as LogCleaner
     from sskafka.replication.log_scrubber import LogScrubber as LogScrubber
     from sskafka.replication.replica_moves import ReplicaMoves as ReplicaMoves
+    from sskafka.runtime.tls.settings import tls_options as tls_options
     from sskafka.servers.adr.endpoints import AdrEndpoints as AdrEndpoints
     from sskafka.servers.adr.listener import AdrListener as AdrListener
     from sskafka.servers.adr.local_partitions import LocalPartitions as LocalPartitions
@@ -35,11 +36,13 @@ if TYPE_CHECKING:
     from sskafka.servers.adr.service import AdrService as AdrService
     from sskafka.servers.audit_log import AuditLog as AuditLog
     from sskafka.servers.http.configuration import Configuration as Configuration
+    from sskafka.servers.http.configuration import HttpSecurity as HttpSecurity
     from sskafka.servers.http.supervisor import HttpServerProcess as HttpServerProcess
     from sskafka.servers.kafka.acl_authorizer import AclAuthorizer as AclAuthorizer
     from sskafka.servers.kafka.handlers import absent_features as absent_features
     from sskafka.servers.kafka.handlers import sasl as sasl
     from sskafka.servers.kafka.handlers.acls import AclHandlers as AclHandlers
+    from sskafka.servers.kafka.handlers.act_for_client import ActForClientHandler as ActForClientHandler
     from sskafka.servers.kafka.handlers.client_quotas import ClientQuotaHandlers as ClientQuotaHandlers
     from sskafka.servers.kafka.handlers.config_resources import ConfigResourcesHandler as ConfigResourcesHandler
     from sskafka.servers.kafka.handlers.consumer_groups import ConsumerGroupHandlers as ConsumerGroupHandlers
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
     from sskafka.servers.kafka.handlers.transactions import TransactionHandlers as TransactionHandlers
     from sskafka.servers.kafka.internal_records import check_internal_records as check_internal_records
     from sskafka.servers.local.answers import NodeAnswers as NodeAnswers
+    from sskafka.servers.local.logins import LoginAnswers as LoginAnswers
 
 _MODULES = {
     "FirstTopics": "sskafka.broker.first_topics",
@@ -79,6 +83,7 @@ _MODULES = {
     "LogCleaner": "sskafka.replication.log_cleaner",
     "LogScrubber": "sskafka.replication.log_scrubber",
     "ReplicaMoves": "sskafka.replication.replica_moves",
+    "tls_options": "sskafka.runtime.tls.settings",
     "AdrEndpoints": "sskafka.servers.adr.endpoints",
     "AdrListener": "sskafka.servers.adr.listener",
     "LocalPartitions": "sskafka.servers.adr.local_partitions",
@@ -86,8 +91,10 @@ _MODULES = {
     "AdrService": "sskafka.servers.adr.service",
     "AuditLog": "sskafka.servers.audit_log",
     "Configuration": "sskafka.servers.http.configuration",
+    "HttpSecurity": "sskafka.servers.http.configuration",
     "HttpServerProcess": "sskafka.servers.http.supervisor",
     "AclAuthorizer": "sskafka.servers.kafka.acl_authorizer",
+    "ActForClientHandler": "sskafka.servers.kafka.handlers.act_for_client",
     "AclHandlers": "sskafka.servers.kafka.handlers.acls",
     "absent_features": "sskafka.servers.kafka.handlers.absent_features",
     "ClientQuotaHandlers": "sskafka.servers.kafka.handlers.client_quotas",
@@ -107,6 +114,7 @@ _MODULES = {
     "TransactionHandlers": "sskafka.servers.kafka.handlers.transactions",
     "check_internal_records": "sskafka.servers.kafka.internal_records",
     "NodeAnswers": "sskafka.servers.local.answers",
+    "LoginAnswers": "sskafka.servers.local.logins",
 }
 
 

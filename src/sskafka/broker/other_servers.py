@@ -15,8 +15,9 @@ from sskafka.broker.sockets import ADR_LISTENER, HTTP_LISTENER, NodeSockets
 from sskafka.client.config import ConnectionConfig, configured
 from sskafka.client.node_security import link_properties
 from sskafka.controller.node_control import NodeControl
-from sskafka.model.counters import AcceptorCounters, Sample
-from sskafka.model.listeners import PLAINTEXT
+from sskafka.model.counters import AcceptorCounters, ConnectionCounters, Sample
+from sskafka.model.listeners import PLAINTEXT, Endpoint
+from sskafka.model.security.listener_settings import client_auth, enabled_mechanisms, http_serves_records
 from sskafka.model.settings import Settings
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.kafka.authorization import Authorizer
@@ -41,6 +42,8 @@ class OtherServers:
         control: NodeControl,
         replicas: ReplicaManager | None,
         authorizer: Authorizer,
+        secure: "Callable[[], on_demand.SecureListeners]",
+        counters: ConnectionCounters,
     ) -> None:
         """`replicas`: None on a node that is only a controller."""
         self._context = context
@@ -48,6 +51,9 @@ class OtherServers:
         self._control = control
         self._replicas = replicas
         self._authorizer = authorizer
+        self._secure = secure
+        self._counters = counters
+        self._logins: on_demand.LoginAnswers | None = None
         self._http: on_demand.HttpServerProcess | None = None
         self._adr_acceptor: AcceptorCounters | None = None
 
@@ -62,19 +68,39 @@ class OtherServers:
         if bound is None:
             return
         settings, is_broker = self._context.settings, self._replicas is not None
+        http = settings.http_endpoint
+        assert http is not None, "its socket is bound"
+        serves_records = is_broker and self._serves_records(settings, http)
         configuration = on_demand.Configuration(
             node_id=settings["node.id"],
-            kafka_address=self._sockets.own_kafka_address if is_broker and self._serves_records(settings) else None,
+            kafka_address=self._sockets.own_kafka_address if serves_records else None,
             allowed_hosts=self._own_host_names(),
             route_modules={},
+            security=_http_security(settings, http, serves_records=serves_records),
         )
         answers = on_demand.NodeAnswers(settings["node.id"], self._control, samples, is_broker).table()
+        if http.protocol != PLAINTEXT:
+            self._logins = self._make_logins(http)
+            answers |= self._logins.table()
         if settings["lab.api"]:
             self._add_lab_api(configuration, answers)
         if is_broker:
             answers |= self.adr.answers()
         self._http = on_demand.HttpServerProcess(bound, configuration, answers)
         self._context.run_in_background(self._http.run())
+
+    def _make_logins(self, http: Endpoint) -> "on_demand.LoginAnswers":
+        """Raise SettingError where keys, certificates or mechanisms cannot be used."""
+        secure = self._secure()
+        mechanisms = secure.sasl(http).mechanisms if http.uses_sasl else {}
+        tls = secure.tls_options(http) if http.uses_tls else None
+        return on_demand.LoginAnswers(mechanisms, self._authorizer, self._counters, tls)
+
+    def apply(self, settings: Settings) -> None:
+        """Use other keys and certificates for new connections to the HTTP server."""
+        http = settings.http_endpoint
+        if self._logins is not None and http is not None and http.uses_tls:
+            self._logins.change_tls(on_demand.tls_options(settings, http.name, client_auth(settings, http)))
 
     def _add_lab_api(self, configuration: "on_demand.Configuration", answers: "dict[str, Answer]") -> None:
         """Accept votes and leader announcements from callers of the HTTP server."""
@@ -128,13 +154,13 @@ class OtherServers:
             self._context.requests.spawn,
         )
 
-    def _serves_records(self, settings: Settings) -> bool:
-        """Return whether the HTTP process may connect to this broker.
-
-        It would be taken for the broker itself on a listener with authentication, whoever its own clients are."""
-        if settings.inter_broker_endpoint.protocol == PLAINTEXT:
+    def _serves_records(self, settings: Settings, http: Endpoint) -> bool:
+        if http_serves_records(settings, http):
             return True
-        _log.warning("the HTTP server has no records: the listener between brokers needs authentication")
+        _log.warning(
+            "the HTTP server has health and metrics alone: its clients are anonymous, and the Kafka listeners need "
+            "authentication; set http.security.protocol=SASL_SSL, or authorizer.class.name"
+        )
         return False
 
     def _own_host_names(self) -> tuple[str, ...]:
@@ -142,3 +168,17 @@ class OtherServers:
         settings = self._context.settings
         own = [settings.host_name, *(listener.host for listener in self._sockets.advertised)]
         return (*settings["http.allowed.hosts"], *(name for name in own if name))
+
+
+def _http_security(settings: Settings, http: Endpoint, *, serves_records: bool) -> "on_demand.HttpSecurity":
+    between = settings.inter_broker_endpoint if serves_records else None
+    names_by_certificate = http.uses_tls and not http.uses_sasl
+    rules = settings.for_listener(http.name, "ssl.principal.mapping.rules")
+    return on_demand.HttpSecurity(
+        has_tls=http.uses_tls,
+        mapping_rules=rules if names_by_certificate else None,
+        mechanisms=enabled_mechanisms(settings, http.name) if http.uses_sasl else (),
+        failed_authentication_delay_ms=settings["connection.failed.authentication.delay.ms"],
+        kafka_properties=link_properties(settings, between) if between is not None else {},
+        acts_for_clients=between is not None and (http.protocol, between.protocol) != (PLAINTEXT, PLAINTEXT),
+    )

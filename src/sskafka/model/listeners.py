@@ -15,6 +15,8 @@ PLAINTEXT = "PLAINTEXT"
 SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 """Security protocols with their numbers in metadata records."""
 PORT_MAX = 65535
+HTTP_NAME = "HTTP"
+"""The HTTP server in `listener.name.http.` settings, in the audit log and in logs."""
 
 _LISTENER = re.compile(r"(?P<name>[A-Za-z0-9._-]+)://(?P<host>\[[0-9a-fA-F:.%]+\]|[^:/\[\]]*):(?P<port>\d+)")
 _VOTER = re.compile(r"(?P<id>\d+)@(?P<host>\[[0-9a-fA-F:.%]+\]|[^:/@\[\]]+):(?P<port>\d+)")

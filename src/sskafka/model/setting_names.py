@@ -89,6 +89,6 @@ Text: TypeAlias = Literal[
     "log.message.timestamp.type", "compression.type", "group.consumer.migration.policy", "authorizer.class.name",
     "super.users", "sasl.mechanism.inter.broker.protocol", "sasl.mechanism.controller.protocol", "ssl.keystore.type",
     "ssl.truststore.type", "ssl.client.auth", "ssl.protocol", "ssl.endpoint.identification.algorithm",
-    "ssl.principal.mapping.rules", "sasl.oauthbearer.sub.claim.name", "http.listener", "adr.listener",
-    "partitioner.hash", "audit.log"
+    "ssl.principal.mapping.rules", "sasl.oauthbearer.sub.claim.name", "http.listener", "http.security.protocol",
+    "adr.listener", "partitioner.hash", "audit.log"
 ]

@@ -14,6 +14,7 @@ from sskafka.model.cordoned_directories import check_cordoned_directories
 from sskafka.model.dynamic_configs import known_setting
 from sskafka.model.group_bounds import check_group_bounds, check_group_protocols
 from sskafka.model.listeners import (
+    HTTP_NAME,
     PLAINTEXT,
     SECURITY_PROTOCOLS,
     Endpoint,
@@ -186,6 +187,12 @@ class Settings:
         """The listener between brokers."""
         name = self.inter_broker_listener
         return next(listener for listener in self.listeners if listener.name == name)
+
+    @property
+    def http_endpoint(self) -> Endpoint | None:
+        """The HTTP server, which has the security settings of a listener named HTTP; None if there is none."""
+        address = parse_address("http.listener", self["http.listener"])
+        return None if address is None else Endpoint(HTTP_NAME, *address, self["http.security.protocol"])
 
     @property
     def quorum_endpoint(self) -> Endpoint:

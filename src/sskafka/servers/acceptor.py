@@ -9,6 +9,7 @@ import asyncio
 import errno
 import logging
 import socket
+import ssl
 from collections.abc import Callable
 
 from sskafka.model.counters import AcceptorCounters
@@ -19,6 +20,7 @@ log = logging.getLogger(__name__)
 ACCEPTS_MAX = 32
 """Connections accepted in one turn of the event loop."""
 RETRY_S = 0.2
+HANDSHAKE_TIMEOUT_S = 10.0
 LOG_INTERVAL_S = 30.0
 _LATER = SHORTAGE | {errno.ENOBUFS, errno.ENOMEM}
 _MADE_NO_CONNECTION = (BlockingIOError, InterruptedError, ConnectionAbortedError)
@@ -33,16 +35,19 @@ class Acceptor:
         descriptors: ConnectionDescriptors,
         counters: AcceptorCounters,
         make_room: Callable[[], bool] | None = None,
+        tls_context: Callable[[], ssl.SSLContext] | None = None,
     ) -> None:
         """`make_room` may close a connection in favour of a new one. It returns False if there is none to close.
 
-        The creator of the protocols calls `descriptors.gave_one_back` when a connection is lost."""
+        The creator of the protocols calls `descriptors.gave_one_back` when a connection is lost. `tls_context` is asked
+        for each connection: its protocol begins after the handshake."""
         self._name = name
         self._bound = bound
         self._make_protocol = make_protocol
         self._descriptors = descriptors
         self._counters = counters
         self._make_room = make_room
+        self._tls_context = tls_context
         self._starting: set[asyncio.Task[None]] = set()
         self._retry: asyncio.TimerHandle | None = None
         self._logged_s: float | None = None
@@ -94,7 +99,12 @@ class Acceptor:
 
     async def _connect(self, accepted: socket.socket) -> None:
         try:
-            await self._loop.connect_accepted_socket(self._make_protocol, accepted)
+            if self._tls_context is None:
+                await self._loop.connect_accepted_socket(self._make_protocol, accepted)
+            else:
+                await self._loop.connect_accepted_socket(
+                    self._make_protocol, accepted, ssl=self._tls_context(), ssl_handshake_timeout=HANDSHAKE_TIMEOUT_S
+                )
         except OSError as error:
             self._descriptors.gave_one_back()
             accepted.close()

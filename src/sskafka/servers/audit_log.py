@@ -66,7 +66,7 @@ class AuditLog:
                 "time": _text(now_ms),
                 "principal": context.principal,
                 "host": context.host,
-                "listener": context.listener_name,
+                "listener": context.client_listener,
                 "api": context.api_name,
                 "operation": operation.name,
                 "resource_type": resource_type.name,

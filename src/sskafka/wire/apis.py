@@ -136,6 +136,7 @@ class ApiKey(IntEnum):
     DESCRIBE_GROUP_TIMELINE = 20004
     DESCRIBE_READERS = 20005
     BROKER_IDENTITY = 20010
+    ACT_FOR_CLIENT = 20011
 
 
 class Api(NamedTuple):
@@ -312,6 +313,7 @@ _APIS = (
     Api(ApiKey.DESCRIBE_GROUP_TIMELINE, 0, 0, 0, UNLISTED, "groups.handle_timeline"),
     Api(ApiKey.DESCRIBE_READERS, 0, 0, 0, UNLISTED, "readers.describe_readers"),
     Api(ApiKey.BROKER_IDENTITY, 0, 0, 0, UNLISTED | STARTING, "broker_identity.identity", CLUSTER_ACTION),
+    Api(ApiKey.ACT_FOR_CLIENT, 0, 0, 0, UNLISTED, "act_for_client.act_for_client", CLUSTER_ACTION),
 )
 
 # Bounds of requests that cost more for each element than others, or are not handled in pieces.

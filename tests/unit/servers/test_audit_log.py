@@ -20,7 +20,7 @@ NOON_MS = 1_700_000_000_000
 class Context(NamedTuple):
     principal: str = "User:alice"
     host: str = "10.0.0.7"
-    listener_name: str = "CLIENTS"
+    client_listener: str = "CLIENTS"
     api_name: str = "Fetch"
 
 

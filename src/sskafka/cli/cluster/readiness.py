@@ -4,6 +4,7 @@ Brokers with an HTTP server must report ready there too.
 """
 
 import asyncio
+import ssl
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -66,20 +67,21 @@ async def _problem(member: Member, members: Sequence[Member], options: Connectio
     missing = {item.node_id for item in members} - {item.broker_id for item in answer.brokers}
     if missing:
         return f"does not see broker {', '.join(map(str, sorted(missing)))}"
-    return await _problem_over_http(member.http) if member.http is not None else ""
+    return await _problem_over_http(member.http, options.security) if member.http is not None else ""
 
 
-async def _problem_over_http(address: Address) -> str:
+async def _problem_over_http(address: Address, security: "ClientSecurity | None") -> str:
     try:
         async with asyncio.timeout(_HTTP_TIMEOUT_S):
-            status_line = await _status_line(address)
+            status_line = await _status_line(address, None if security is None else await security.tls_context())
     except OSError as error:  # TimeoutError is one
         return f"does not answer over HTTP: {error}"
     return "" if b" 200 " in status_line else f"is not ready over HTTP: {status_line.decode(errors='replace').strip()}"
 
 
-async def _status_line(address: Address) -> bytes:
-    reader, writer = await asyncio.open_connection(address.host, address.port)
+async def _status_line(address: Address, tls: ssl.SSLContext | None) -> bytes:
+    """`tls`: the HTTP servers of a secure cluster have TLS, too."""
+    reader, writer = await asyncio.open_connection(address.host, address.port, ssl=tls)
     try:
         writer.write(f"GET /readyz HTTP/1.0\r\nHost: {address}\r\n\r\n".encode())
         return await reader.readline()

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from sskafka.broker.local_security import (
     BROKER_USER,
     authorizer_settings,
+    http_settings,
     make_certificates,
     new_password,
     sasl_settings,
@@ -64,6 +65,7 @@ class ClusterSecurity(NamedTuple):
         return {
             **tls_settings(key_store),
             **sasl_settings(PROTOCOL, {}, self.broker_password),
+            **http_settings(PROTOCOL),
             **authorizer_settings([ADMIN]),
         }
 

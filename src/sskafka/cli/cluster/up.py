@@ -83,6 +83,8 @@ def up(
     """Start brokers on this machine as one cluster and run until they stop."""
     cluster = find_cluster(directory, brokers, DEFAULT_BROKERS)
     security = _find_security(cluster, secure)
+    if lab and security is not None:
+        raise CommandError("the lab's API has no logins", "use --lab or --secure, not both")
     if adr_port is None and kafka_port == ANY_PORT:
         adr_port = ANY_PORT
     options = {

@@ -6,7 +6,7 @@ listener.name.NAME.MECHANISM.SETTING    for one SASL mechanism of a listener
 
 from typing import Any
 
-from sskafka.model.listeners import PLAINTEXT, Endpoint
+from sskafka.model.listeners import HTTP_NAME, PLAINTEXT, Endpoint
 from sskafka.model.security.certificate_names import MappingRuleError, parse_mapping_rules
 from sskafka.model.security.jaas import JaasError, LoginModule, parse_jaas
 from sskafka.model.security.sasl_messages import OAUTHBEARER, PLAIN
@@ -64,7 +64,10 @@ def check_security(settings: Any) -> None:
     _check_jaas_names(settings)
     _check_links(settings)
     _check_adr(settings)
-    for listener in (*settings.listeners, *settings.controller_listeners):
+    http = settings.http_endpoint
+    if http is not None and http.protocol != PLAINTEXT:
+        _check_http(settings, http)
+    for listener in (*settings.listeners, *settings.controller_listeners, *((http,) if http is not None else ())):
         if listener.uses_sasl:
             _check_sasl(settings, listener.name)
         if listener.uses_tls:
@@ -107,6 +110,24 @@ def _check_adr(settings: Any) -> None:
     if settings["adr.listener"] and listeners and all(listener.protocol != PLAINTEXT for listener in listeners):
         problem = "its clients are anonymous, and every Kafka listener of this broker needs authentication"
         raise SettingError("adr.listener", settings["adr.listener"], f"{problem}; remove the setting")
+
+
+def _check_http(settings: Any, http: Endpoint) -> None:
+    if any(listener.name == HTTP_NAME for listener in (*settings.listeners, *settings.controller_listeners)):
+        problem = "the prefix listener.name.http. belongs to the HTTP server; give the Kafka listener another name"
+        raise SettingError("http.security.protocol", http.protocol, problem)
+    if settings["lab.api"]:
+        problem = "callers of the lab's API are anonymous; set http.security.protocol=PLAINTEXT, or remove lab.api"
+        raise SettingError("lab.api", "true", problem)
+
+
+def http_serves_records(settings: Any, http: Endpoint) -> bool:
+    """Return whether the HTTP server may serve more than health and metrics.
+
+    Anonymous clients are served only where Kafka clients may be anonymous, too, or where an authorizer decides."""
+    has_names = http.uses_sasl or (http.uses_tls and client_auth(settings, http) == "required")
+    may_be_anonymous = any(listener.protocol == PLAINTEXT for listener in settings.listeners)
+    return has_names or may_be_anonymous or bool(settings["authorizer.class.name"])
 
 
 def _reaches_voters(settings: Any, endpoint: Endpoint) -> bool:

@@ -13,6 +13,10 @@ OWN = (
             own=True),
     Setting("http.listener", STRING, "", None, READ_ONLY, HIGH,
             "Address (host:port) of the HTTP server; port 0 selects a free port; empty: no HTTP server.", own=True),
+    Setting("http.security.protocol", STRING, "PLAINTEXT", OneOf(("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")),
+            READ_ONLY, HIGH,
+            "Security protocol of the HTTP server. Its `ssl.` and `sasl.` settings may have the prefix "
+            "`listener.name.http.`. With SASL, clients send user and password (basic) or a token (bearer).", own=True),
     Setting("http.allowed.hosts", LIST, (), None, READ_ONLY, MEDIUM,
             "Host names that HTTP requests may be addressed to, besides that of the listener.", own=True),
     Setting("adr.listener", STRING, "", None, READ_ONLY, HIGH,

@@ -13,7 +13,7 @@ import os
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from sskafka.model.values import value
 from sskafka.runtime.tls.stores import KeyStore, TlsConfigError, read_key_store, read_trusted_certificates
@@ -49,6 +49,17 @@ class TlsOptions:
     def files(self) -> tuple[str, ...]:
         named = (self.keystore_location, self.key_location, self.truststore_location)
         return tuple(path for path in named if path)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the options, with their secrets, for another process of this node."""
+        return {name: getattr(self, name) for name in type(self).__annotations__}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "TlsOptions":
+        options: dict[str, Any] = {
+            name: tuple(item) if isinstance(item, list) else item for name, item in values.items()
+        }
+        return cls(**options)
 
     def __repr__(self) -> str:
         return f"TlsOptions(files={self.files}, client_auth={self.client_auth!r})"

@@ -1,13 +1,14 @@
 """Who calls the ADR-0011 service, for the authorizer.
 
-Clients of the binary protocol are anonymous. For clients of the HTTP server, the HTTP process may name a principal and
-an address: `principal` and `host` in the messages of endpoints.py; without them the client is anonymous, too.
+Clients of the binary protocol are anonymous. For clients of the HTTP server, the HTTP process names the principal and
+the address: `principal` and `host` in the messages of endpoints.py.
 """
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from sskafka.model.acl import ANONYMOUS
+from sskafka.model.listeners import HTTP_NAME
 
 
 class AdrCaller(NamedTuple):
@@ -15,7 +16,7 @@ class AdrCaller(NamedTuple):
 
     principal: str
     host: str
-    listener_name: str
+    client_listener: str
     api_name: str
 
 
@@ -24,4 +25,4 @@ def binary_caller(host: str, api_name: str) -> AdrCaller:
 
 
 def http_caller(details: Mapping[str, Any], api_name: str) -> AdrCaller:
-    return AdrCaller(details.get("principal") or ANONYMOUS, details.get("host") or "", "HTTP", api_name)
+    return AdrCaller(details.get("principal") or ANONYMOUS, details.get("host") or "", HTTP_NAME, api_name)

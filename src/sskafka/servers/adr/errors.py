@@ -13,6 +13,12 @@ class InvalidRequestError(AdrServiceError):
     kind = "invalid"
 
 
+class NotAllowedError(AdrServiceError):
+    """The client may not do this."""
+
+    kind = "denied"
+
+
 class NotThereError(AdrServiceError):
     """The topic or partition does not exist."""
 

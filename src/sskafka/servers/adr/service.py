@@ -25,6 +25,7 @@ from sskafka.servers.adr.caller import AdrCaller
 from sskafka.servers.adr.errors import (
     AdrServiceError,
     InvalidRequestError,
+    NotAllowedError,
     NotTakenError,
     NotThereError,
     UnclearError,
@@ -232,7 +233,7 @@ class AdrService:
 
     def _check_may(self, caller: AdrCaller, operation: AclOperation, resource_type: ResourceType, name: str) -> None:
         if not self._authorizer.allows(caller, operation, resource_type, name):
-            raise AdrServiceError(f"{caller.principal} may not {operation.name} {resource_type.name.lower()} {name!r}")
+            raise NotAllowedError(f"{caller.principal} may not {operation.name} {resource_type.name.lower()} {name!r}")
 
     def _leader_of(self, topic_partition: TopicPartition) -> int:
         state = self._image().partition(*topic_partition)

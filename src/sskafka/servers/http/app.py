@@ -7,6 +7,7 @@ from importlib import import_module
 from fastapi import APIRouter, FastAPI
 
 from sskafka.model.version import __version__
+from sskafka.servers.http.authentication import Authentication
 from sskafka.servers.http.configuration import Configuration
 from sskafka.servers.http.context import HttpContext
 from sskafka.servers.http.guard import Guard
@@ -47,5 +48,6 @@ def build_app(context: HttpContext) -> FastAPI:
     for routes in _routes_of(context.configuration):
         app.include_router(routes(context))
     handle_problems(app)
+    app.add_middleware(Authentication, security=context.configuration.security, link=context.link)
     app.add_middleware(Guard, allowed_hosts=frozenset(context.configuration.allowed_hosts))
     return app

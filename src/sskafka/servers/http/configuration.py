@@ -7,6 +7,24 @@ OPENED = "opened"
 """The two requests that concern the HTTP process itself, not the broker's answers."""
 
 
+class HttpSecurity(NamedTuple):
+    """How clients of the HTTP server prove who they are, and how its process connects to brokers."""
+
+    has_tls: bool = False
+    mapping_rules: str | None = None
+    """`ssl.principal.mapping.rules`, where the certificate of a client is its name; None: it is not."""
+    mechanisms: tuple[str, ...] = ()
+    """SASL mechanisms by which clients may log in; without any, clients need not log in."""
+    failed_authentication_delay_ms: int = 0
+    kafka_properties: dict[str, str] = {}
+    """Client properties with which the process connects to brokers, with secrets."""
+    acts_for_clients: bool = False
+    """Whether brokers are told for whom a request is. Otherwise all clients share connections, and are anonymous."""
+
+    def __repr__(self) -> str:
+        return f"HttpSecurity(has_tls={self.has_tls}, mechanisms={self.mechanisms})"
+
+
 class Configuration(NamedTuple):
     node_id: int
     kafka_address: tuple[str, int] | None
@@ -15,18 +33,20 @@ class Configuration(NamedTuple):
     """Host names that requests may use, besides localhost and IP addresses."""
     route_modules: dict[str, dict[str, Any]]
     """Modules with further routes, and the extra arguments of their function `routes`."""
+    security: HttpSecurity = HttpSecurity()
 
     def to_json(self) -> dict[str, Any]:
-        return self._asdict()
+        return {**self._asdict(), "security": self.security._asdict()}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Configuration":
-        address = values["kafka_address"]
+        address, security = values["kafka_address"], values["security"]
         return cls(
             **{
                 **values,
                 "allowed_hosts": tuple(values["allowed_hosts"]),
                 "kafka_address": None if address is None else tuple(address),
+                "security": HttpSecurity(**{**security, "mechanisms": tuple(security["mechanisms"])}),
             }
         )
 

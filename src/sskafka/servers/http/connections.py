@@ -12,12 +12,13 @@ others are refused with 503, except the health checks.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from heapq import nsmallest
 from typing import Any, cast
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from sskafka.model.security.certificate_names import MappingRule, distinguished_name, mapped_name
 from sskafka.runtime.descriptors import ConnectionDescriptors
 from sskafka.servers.http.problems import UNAVAILABLE, problem
 
@@ -33,6 +34,8 @@ REQUESTS_MAX = 1000
 CLOSED_AT_ONCE = 32
 SWEEP_INTERVAL_S = 1.0
 HEALTH_CHECKS = frozenset({"/livez", "/readyz", "/healthcheck"})
+CERTIFICATE_USER = "sskafka.certificate_user"
+"""In the state of a request: the user whom the certificate of the client names; None if no rule matches its name."""
 
 Overdue = str | None
 
@@ -43,6 +46,8 @@ class HttpConnection:
     transport: asyncio.Transport
     cycle: Any
     """uvicorn's state of the current or last request; None before the first."""
+    app_state: dict[str, Any]
+    """Copied into the state of each request."""
 
     def begin(self, now_s: float) -> None:
         self.waiting_since_s = now_s
@@ -75,8 +80,15 @@ class HttpConnection:
 
 
 class HttpConnections:
-    def __init__(self, descriptors: ConnectionDescriptors, now_s: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        descriptors: ConnectionDescriptors,
+        now_s: Callable[[], float],
+        mapping_rules: Sequence[MappingRule] | None = None,
+    ) -> None:
+        """`mapping_rules`: certificates of clients are their names; None: they are not."""
         self.descriptors = descriptors
+        self._mapping_rules = mapping_rules
         self._now_s = now_s
         self._connections: set[HttpConnection] = set()
         self._running = 0
@@ -89,6 +101,9 @@ class HttpConnections:
             def connection_made(self, transport: asyncio.Transport) -> None:
                 self.begin(now_s())
                 connections._connections.add(self)
+                if connections._mapping_rules is not None:
+                    user = _certificate_user(transport, connections._mapping_rules)
+                    self.app_state = self.app_state | {CERTIFICATE_USER: user}
                 super().connection_made(transport)
 
             def connection_lost(self, error: Exception | None) -> None:
@@ -168,3 +183,10 @@ class HttpConnections:
             return False
         self.close_unfinished()  # makes room for the next request, if slow bodies are the reason
         return True
+
+
+def _certificate_user(transport: asyncio.Transport, rules: Sequence[MappingRule]) -> str | None:
+    """Return the user whom the certificate of the client names, empty without a certificate."""
+    tls = transport.get_extra_info("ssl_object")
+    certificate = tls.getpeercert() if tls is not None else None
+    return mapped_name(rules, distinguished_name(certificate["subject"])) if certificate else ""

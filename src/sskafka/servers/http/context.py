@@ -1,22 +1,23 @@
 """The context of every route: this broker, the leader, and connections to the cluster."""
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from typing import Any, Self
 
 from fastapi import Depends
 from pydantic import AfterValidator
+from starlette.requests import Request
 
 from sskafka.client.cluster import Cluster
-from sskafka.client.config import ConnectionConfig
-from sskafka.client.connection import Address
+from sskafka.client.config import ConnectionConfig, configured
+from sskafka.client.connection import Address, connect
 from sskafka.model.counters import AcceptorCounters
 from sskafka.runtime.clock import Clock
+from sskafka.servers.http.caller import HttpCaller, caller_of
+from sskafka.servers.http.caller_clients import CallerClients, ClientPool, connect_for
 from sskafka.servers.http.configuration import Configuration
 from sskafka.servers.http.problems import MISDIRECTED, Problem, documented
-from sskafka.servers.http.record_reader import RecordReader
-from sskafka.servers.http.record_writer import RecordWriter
 from sskafka.servers.http.replica_wait import FollowerReports, ReplicaWait
 from sskafka.servers.local.link import BrokerGoneError, LocalLink
 
@@ -34,21 +35,29 @@ class HttpContext:
         self.link = link
         self.clock = clock
         self.leader_id = NO_LEADER
-        self.cluster = self.new_cluster(QUICK_TIMEOUT_MS)
-        """For requests that are answered at once."""
-        self.administration = self.new_cluster()
-        """For changes, which wait until they are committed."""
+        self.cluster = self._new_cluster(None, QUICK_TIMEOUT_MS)
+        """For what the HTTP server itself needs. Requests of clients use `clients`."""
         self.reports = FollowerReports()
-        self.reader = RecordReader(self.cluster, partial(self.new_cluster, QUICK_TIMEOUT_MS))
-        self.writer = RecordWriter(self.cluster, self.new_cluster(), ReplicaWait(self.cluster, self.reports))
+        wait = ReplicaWait(self.cluster, self.reports)
+        self._pool = ClientPool(self._new_cluster, wait, QUICK_TIMEOUT_MS, REQUEST_TIMEOUT_MS)
         self.acceptor_counters = AcceptorCounters("HTTP")
         self._stack = AsyncExitStack()
 
-    def new_cluster(self, request_timeout_ms: int = REQUEST_TIMEOUT_MS) -> Cluster:
+    def _new_cluster(self, caller: HttpCaller | None, request_timeout_ms: int) -> Cluster:
         """Return a cluster with its own connections: a long wait on a connection would delay the requests after it."""
         own = Address(*(self.configuration.kafka_address or NOWHERE))
-        client_id = f"{CLIENT_ID}-{self.configuration.node_id}"
-        return Cluster([own], ConnectionConfig(client_id, request_timeout_ms), clock=self.clock)
+        properties = {
+            **self.configuration.security.kafka_properties,
+            "client.id": f"{CLIENT_ID}-{self.configuration.node_id}",
+            "request.timeout.ms": str(request_timeout_ms),
+        }
+        connector = connect if caller is None else partial(connect_for, caller)
+        return Cluster([own], configured(ConnectionConfig, properties), clock=self.clock, connector=connector)
+
+    def clients(self, request: Request) -> AbstractAsyncContextManager[CallerClients]:
+        """Lend the connections on which brokers know the client that has sent this request."""
+        acts_for_clients = self.configuration.security.acts_for_clients
+        return self._pool.clients_of(caller_of(request) if acts_for_clients else None)
 
     @property
     def leads(self) -> bool:
@@ -57,10 +66,7 @@ class HttpContext:
 
     async def __aenter__(self) -> Self:
         self._stack.push_async_callback(self.cluster.close)
-        self._stack.push_async_callback(self.administration.close)
-        if self.configuration.is_broker:
-            await self._stack.enter_async_context(self.reader)
-            await self._stack.enter_async_context(self.writer)
+        await self._stack.enter_async_context(self._pool)
         self.leader_id = await self.link.ask("leader", known=None)
         watch = asyncio.create_task(self._watch_leader())
         self._stack.callback(watch.cancel)

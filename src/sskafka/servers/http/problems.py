@@ -15,12 +15,13 @@ from pydantic import BaseModel
 
 from sskafka.client.errors import ClientError
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.servers.http.caller import caller_of
 from sskafka.servers.http.record_writer import MaybeStoredError
 from sskafka.servers.local.link import BrokerGoneError, RefusedError
 
 log = logging.getLogger(__name__)
 
-BAD_REQUEST, FORBIDDEN, NOT_FOUND, CONFLICT, TOO_LARGE = 400, 403, 404, 409, 413
+BAD_REQUEST, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, CONFLICT, TOO_LARGE = 400, 401, 403, 404, 409, 413
 MISDIRECTED, UNPROCESSABLE, INTERNAL, UNAVAILABLE, UNCLEAR = 421, 422, 500, 503, 504
 
 _STATUSES = {
@@ -34,6 +35,7 @@ _STATUSES = {
     ErrorCode.RECORD_LIST_TOO_LARGE: TOO_LARGE,
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: FORBIDDEN,
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: FORBIDDEN,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: FORBIDDEN,
     ErrorCode.TOPIC_DELETION_DISABLED: FORBIDDEN,
     ErrorCode.INVALID_TOPIC_EXCEPTION: BAD_REQUEST,
     ErrorCode.INVALID_PARTITIONS: BAD_REQUEST,
@@ -47,6 +49,9 @@ _STATUSES = {
 }
 
 
+_AUTHORIZATION_ERRORS = frozenset(code for code in _STATUSES if code.name.endswith("_AUTHORIZATION_FAILED"))
+
+
 class ProblemBody(BaseModel):
     """The body of every error answer."""
 
@@ -55,6 +60,7 @@ class ProblemBody(BaseModel):
 
 PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
     BAD_REQUEST: {"model": ProblemBody, "description": "The request is invalid."},
+    UNAUTHORIZED: {"model": ProblemBody, "description": "The server needs a login, or the login is not valid."},
     FORBIDDEN: {
         "model": ProblemBody,
         "description": "From another site, addressed to another host, or not authorized.",
@@ -98,7 +104,10 @@ async def _refused_by_kafka(request: Request, error: Exception) -> JSONResponse:
     status = status_of(error)
     if status == INTERNAL:
         log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return problem(status, error.message or error.code.name)
+    detail = error.message or error.code.name
+    if error.code in _AUTHORIZATION_ERRORS:
+        detail = f"{caller_of(request).principal} is not authorized: {detail}"
+    return problem(status, detail)
 
 
 async def _unavailable(request: Request, error: Exception) -> JSONResponse:

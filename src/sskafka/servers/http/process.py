@@ -14,11 +14,13 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from sskafka.model.counters import AcceptorCounters
+from sskafka.model.security.certificate_names import parse_mapping_rules
 from sskafka.runtime.clock import SystemClock
 from sskafka.runtime.descriptors import ConnectionDescriptors, limit
 from sskafka.runtime.event_loop import new_event_loop
 from sskafka.servers.acceptor import Acceptor
 from sskafka.servers.http.app import build_app
+from sskafka.servers.http.certificates import HttpCertificates
 from sskafka.servers.http.configuration import CONFIGURATION, OPENED, Configuration
 from sskafka.servers.http.connections import CONNECTIONS_MAX, HttpConnections
 from sskafka.servers.http.context import HttpContext
@@ -34,9 +36,15 @@ class Server(uvicorn.Server):
     """Accepts connections itself, within bounds, and reports when it is open. The broker handles the signals."""
 
     def __init__(
-        self, config: uvicorn.Config, link: LocalLink, connections: HttpConnections, counters: AcceptorCounters
+        self,
+        config: uvicorn.Config,
+        link: LocalLink,
+        connections: HttpConnections,
+        counters: AcceptorCounters,
+        certificates: HttpCertificates | None = None,
     ) -> None:
         super().__init__(config)
+        self._certificates = certificates
         self._link = link
         self._connections = connections
         self._counters = counters
@@ -52,9 +60,12 @@ class Server(uvicorn.Server):
             self._connections.descriptors,
             self._counters,
             self._connections.close_unfinished,
+            None if self._certificates is None else self._certificates.context,
         )
         self._acceptor.start(BACKLOG)
-        self._sweep = asyncio.create_task(self._connections.sweep())
+        self._tasks = [asyncio.create_task(self._connections.sweep())]
+        if self._certificates is not None:
+            self._tasks += [asyncio.create_task(work) for work in self._certificates.watches()]
         self.started = True
         os.nice(NICENESS)
         await self._link.ask(OPENED)
@@ -65,7 +76,8 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._acceptor.close()
-        self._sweep.cancel()
+        for task in self._tasks:
+            task.cancel()
         await super().shutdown(sockets)
 
     @contextlib.contextmanager
@@ -78,17 +90,21 @@ async def run(link_end: socket.socket, listener: socket.socket) -> None:
     link_ended = asyncio.create_task(link.run())
     configuration = Configuration.from_json(await link.ask(CONFIGURATION))
     async with HttpContext(configuration, link, SystemClock()) as context:
-        server = make_server(context, link)
+        certificates = await HttpCertificates.read(link) if configuration.security.has_tls else None
+        server = make_server(context, link, certificates)
         link_ended.add_done_callback(lambda _: setattr(server, "should_exit", True))
         await server.serve([listener])
     await link_ended
 
 
-def make_server(context: HttpContext, link: LocalLink) -> Server:
+def make_server(context: HttpContext, link: LocalLink, certificates: HttpCertificates | None) -> Server:
     descriptors = ConnectionDescriptors(limit(), CONNECTIONS_MAX)
-    connections = HttpConnections(descriptors, asyncio.get_running_loop().time)
+    rules = context.configuration.security.mapping_rules
+    connections = HttpConnections(
+        descriptors, asyncio.get_running_loop().time, None if rules is None else parse_mapping_rules(rules)
+    )
     config = server_config(connections.limited(build_app(context)))
-    return Server(config, link, connections, context.acceptor_counters)
+    return Server(config, link, connections, context.acceptor_counters, certificates)
 
 
 def server_config(app: ASGIApp) -> uvicorn.Config:

@@ -69,8 +69,10 @@ class _Reading:
 
 
 class RecordReader:
-    def __init__(self, cluster: Cluster, new_cluster: Callable[[], Cluster]) -> None:
+    def __init__(self, cluster: Cluster, new_cluster: Callable[[], Cluster], own: Cluster) -> None:
+        """`own` asks for the positions of replicas, which the clients of this server may not see."""
         self._cluster = cluster
+        self._own = own
         self._new_cluster = new_cluster
         self._idle: list[Cluster] = []
 
@@ -93,10 +95,10 @@ class RecordReader:
         return ReadRecords(reading.records, reading.high_watermark <= 0)
 
     async def _read_what_is_being_committed(self, reading: _Reading) -> None:
-        positions = await self._cluster.retrying(
-            lambda: replica_positions(self._cluster, reading.partition),
+        positions = await self._own.retrying(
+            lambda: replica_positions(self._own, reading.partition),
             topics=[reading.partition.topic],
-            deadline_ms=self._cluster.deadline_ms(NO_LEADER_TIMEOUT_MS),
+            deadline_ms=self._own.deadline_ms(NO_LEADER_TIMEOUT_MS),
         )
         written_to = positions.log_end_offset
         if reading.next_offset >= written_to:
@@ -146,7 +148,7 @@ class RecordReader:
         """Skip deleted records. A reader beyond the end has read everything."""
         partition = reading.partition
         first = (await list_offsets(cluster, {partition: EARLIEST}))[partition].offset
-        reading.high_watermark = (await replica_positions(cluster, partition)).high_watermark
+        reading.high_watermark = (await replica_positions(self._own, partition)).high_watermark
         reading.next_offset = max(reading.next_offset, first)
 
     @asynccontextmanager

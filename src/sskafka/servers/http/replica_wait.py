@@ -54,7 +54,7 @@ class FollowerReports:
 
 class ReplicaWait:
     def __init__(self, cluster: Cluster, reports: FollowerReports) -> None:
-        self._cluster = cluster
+        self.cluster = cluster
         self._reports = reports
 
     async def until_all_have(self, stored: StoredRecords) -> bool:
@@ -74,12 +74,12 @@ class ReplicaWait:
             except Exception as error:
                 if not is_retriable(error):
                     raise
-                self._cluster.forget(stored.partition.topic)
+                self.cluster.forget(stored.partition.topic)
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, PAUSE_MAX_S)
 
     async def _positions(self, stored: StoredRecords) -> ReplicaPositions:
-        positions = await replica_positions(self._cluster, stored.partition)
+        positions = await replica_positions(self.cluster, stored.partition)
         if positions.topic_id != stored.topic_id:
             raise UnknownTopicError(f"topic {stored.partition.topic} was deleted")
         return positions
@@ -94,8 +94,8 @@ class ReplicaWait:
     async def _are_lost(self, stored: StoredRecords) -> bool:
         """Return whether the leader's log diverged below the records from the log that they were written to."""
         topic, index = stored.partition
-        leader = (await self._cluster.leader_of(stored.partition)).leader
-        connection = await self._cluster.connection_to(leader)
+        leader = (await self.cluster.leader_of(stored.partition)).leader
+        connection = await self.cluster.connection_to(leader)
         asked = OffsetForLeaderPartition(index, leader_epoch=stored.leader_epoch)
         request = OffsetForLeaderEpochRequest(topics=[OffsetForLeaderTopic(topic, [asked])])
         response = await connection.request(request, OffsetForLeaderEpochResponse)

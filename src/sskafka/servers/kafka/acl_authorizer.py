@@ -95,6 +95,6 @@ class DenialLog:
             resource_type.name,
             name,
             context.api_name,
-            context.listener_name,
+            context.client_listener,
             f"; {left_out} more denials since the last line about it" if left_out else "",
         )

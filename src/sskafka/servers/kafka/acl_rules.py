@@ -169,6 +169,7 @@ RULES = (
     AclRule(ApiKey.DESCRIBE_GROUP_TIMELINE, _all(DESCRIBE_GROUP)),
     AclRule(ApiKey.DESCRIBE_READERS, _all(DESCRIBE_TOPIC), is_filter=True),
     AclRule(ApiKey.BROKER_IDENTITY, _all(CLUSTER_ACTION)),
+    AclRule(ApiKey.ACT_FOR_CLIENT, _all(CLUSTER_ACTION)),
 )
 
 UNCHECKED: dict[ApiKey, str] = {

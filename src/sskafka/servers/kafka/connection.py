@@ -67,6 +67,7 @@ class Connection(Outgoing):
         "_slots",
         "_tail",
         "authorizer",
+        "client_listener",
         "host",
         "principal",
     )
@@ -86,6 +87,8 @@ class Connection(Outgoing):
         self._holds = 0
         self.principal = ANONYMOUS
         self.host = ""
+        self.client_listener = listener.name
+        """Where the client is connected: this listener, or the HTTP server, which passes on its requests."""
         self.authorizer: Authorizer = listener.authorizer
 
     @property

@@ -47,6 +47,10 @@ class Request:
         return self.connection.listener_name
 
     @property
+    def client_listener(self) -> str:
+        return self.connection.client_listener
+
+    @property
     def principal(self) -> str:
         return self.connection.principal
 

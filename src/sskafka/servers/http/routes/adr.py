@@ -7,18 +7,25 @@ import base64
 import binascii
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, field_validator
 
+from sskafka.servers.http.caller import caller_of
 from sskafka.servers.http.context import HttpContext, at_most
-from sskafka.servers.http.problems import BAD_REQUEST, INTERNAL, NOT_FOUND, UNAVAILABLE, UNCLEAR, Problem
+from sskafka.servers.http.problems import BAD_REQUEST, FORBIDDEN, INTERNAL, NOT_FOUND, UNAVAILABLE, UNCLEAR, Problem
 
 OFFSET_MAX = 2**63 - 2
 PARTITION_MAX = 2**31 - 1
 BATCH_SIZE_MAX = 100_000
 
-_STATUSES = {"invalid": BAD_REQUEST, "missing": NOT_FOUND, "unavailable": UNAVAILABLE, "unclear": UNCLEAR}
+_STATUSES = {
+    "invalid": BAD_REQUEST,
+    "denied": FORBIDDEN,
+    "missing": NOT_FOUND,
+    "unavailable": UNAVAILABLE,
+    "unclear": UNCLEAR,
+}
 
 Offset = Annotated[int, Query(ge=-OFFSET_MAX, le=OFFSET_MAX, description="Offset of the first message; not negative.")]
 Partition = Annotated[
@@ -86,8 +93,9 @@ def routes(context: HttpContext) -> APIRouter:
         response_model=ProduceAnswer,
         responses=_refusals(ProduceAnswer),
     )
-    async def produce(topic: str, body: ProduceRequest) -> JSONResponse:
-        answer = await context.link.ask("adr_produce", topic=topic, key=body.key, data=body.data)
+    async def produce(topic: str, body: ProduceRequest, request: Request) -> JSONResponse:
+        details = {"topic": topic, "key": body.key, "data": body.data}
+        answer = await context.link.ask("adr_produce", **details, **caller_of(request)._asdict())
         if "error" in answer:
             return JSONResponse({"partition": -1, "offset": -1, "error": answer["error"]}, _status(answer))
         return JSONResponse({"partition": answer["partition"], "offset": answer["offset"], "error": None})
@@ -99,11 +107,10 @@ def routes(context: HttpContext) -> APIRouter:
         responses=_refusals(ConsumeAnswer),
     )
     async def consume(
-        topic: str, partition: Partition = None, offset: Offset = 0, batch_size: BatchSize = 100
+        topic: str, request: Request, partition: Partition = None, offset: Offset = 0, batch_size: BatchSize = 100
     ) -> JSONResponse:
-        answer = await context.link.ask(
-            "adr_consume", topic=topic, partition=partition, offset=offset, batch_size=batch_size
-        )
+        details = {"topic": topic, "partition": partition, "offset": offset, "batch_size": batch_size}
+        answer = await context.link.ask("adr_consume", **details, **caller_of(request)._asdict())
         if "error" in answer:
             refusal = {"messages": [], "nextOffset": offset, "error": answer["error"]}
             return JSONResponse(refusal, _status(answer))
@@ -111,10 +118,10 @@ def routes(context: HttpContext) -> APIRouter:
         return JSONResponse(found if partition is not None else found | {"partition": answer["partition"]})
 
     @router.post("/admin/flush", summary="Flush all logs to disk", status_code=204, response_class=Response)
-    async def flush() -> Response:
-        answer = await context.link.ask("adr_flush")
+    async def flush(request: Request) -> Response:
+        answer = await context.link.ask("adr_flush", **caller_of(request)._asdict())
         if "error" in answer:
-            raise Problem(UNAVAILABLE, answer["error"])
+            raise Problem(FORBIDDEN if answer["kind"] == "denied" else UNAVAILABLE, answer["error"])
         return Response(status_code=204)
 
     return router
@@ -123,6 +130,7 @@ def routes(context: HttpContext) -> APIRouter:
 def _refusals(body: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
     return {
         BAD_REQUEST: {"model": body, "description": "The request is invalid."},
+        FORBIDDEN: {"model": body, "description": "An ACL is missing, or the request is from another site."},
         NOT_FOUND: {"model": body, "description": "There is no such topic or partition."},
         INTERNAL: {"model": body, "description": "The request failed; `error` says why."},
         UNAVAILABLE: {"model": body, "description": "Temporarily unavailable; not applied, safe to retry."},

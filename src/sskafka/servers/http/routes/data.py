@@ -25,6 +25,7 @@ from sskafka.servers.http.context import NOT_THE_LEADER, HttpContext, at_most, l
 from sskafka.servers.http.lab_names import BrokerId, parse_topic_partition
 from sskafka.servers.http.problems import NOT_FOUND, TOO_LARGE, UNAVAILABLE, UNCLEAR, UNPROCESSABLE, Problem, documented
 from sskafka.servers.http.record_writer import NO_LEADER_TIMEOUT_MS, Acks
+from sskafka.servers.http.replica_wait import FollowerReports
 
 T = TypeVar("T")
 
@@ -111,20 +112,23 @@ def routes(context: HttpContext) -> APIRouter:
     @router.post("/produce", status_code=204, summary="Store records", response_class=Response)
     async def produce(body: ProduceRequest, request: Request) -> Response:
         records, acks = body.to_records(), Acks(str(body.acks))
-        partition = await _existing(context.cluster, body.topic_partition)
-        writing = context.writer.write(partition, records, acks)
-        async with _named(body.topic_partition):
-            await (_unless_gone(request, writing) if acks in {Acks.ALL, Acks.IN_SYNC} else writing)
+        async with context.clients(request) as clients:
+            partition = await _existing(clients.cluster, body.topic_partition)
+            writing = clients.writer.write(partition, records, acks)
+            async with _named(body.topic_partition):
+                await (_unless_gone(request, writing) if acks in {Acks.ALL, Acks.IN_SYNC} else writing)
         return Response(status_code=204)
 
     @router.post("/consume", summary="Read records", response_model=ConsumeResponse)
     async def consume(body: ConsumeRequest, request: Request) -> Response:
-        partition = await _existing(context.cluster, body.topic_partition)
-        if body.follower_broker_id is not None:
-            _note_follower(context, partition, body.follower_broker_id, body.last_offset)
-        reading = context.reader.read(partition, body.last_offset + 1, body.max_batch_size, body.max_wait_ms)
-        async with _named(body.topic_partition):
-            found = await (_unless_gone(request, reading) if body.max_wait_ms else reading)
+        async with context.clients(request) as clients:
+            partition = await _existing(clients.cluster, body.topic_partition)
+            if body.follower_broker_id is not None:
+                topic = clients.cluster.view.topics[partition.topic]
+                _note_follower(context.reports, topic, partition.partition, body.follower_broker_id, body.last_offset)
+            reading = clients.reader.read(partition, body.last_offset + 1, body.max_batch_size, body.max_wait_ms)
+            async with _named(body.topic_partition):
+                found = await (_unless_gone(request, reading) if body.max_wait_ms else reading)
         last_offset = found.records[-1].offset if found.records else -1 if found.is_empty else body.last_offset
         return JSONResponse({"last_offset": last_offset, "records": [_shown(record) for record in found.records]})
 
@@ -165,10 +169,9 @@ async def _topic(cluster: Cluster, name: str) -> TopicView:
         raise Problem(NOT_FOUND, f"there is no topic {name}") from None
 
 
-def _note_follower(context: HttpContext, partition: TopicPartition, follower: int, last_offset: int) -> None:
-    topic = context.cluster.view.topics[partition.topic]
-    if follower in topic.partitions[partition.partition].replicas:
-        context.reports.note(topic.topic_id, partition.partition, follower, last_offset)
+def _note_follower(reports: FollowerReports, topic: TopicView, index: int, follower: int, last_offset: int) -> None:
+    if follower in topic.partitions[index].replicas:
+        reports.note(topic.topic_id, index, follower, last_offset)
 
 
 async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, Field
 
 from sskafka.client.groups import fetched_positions, group_timeline, list_groups
@@ -60,21 +60,24 @@ def routes(context: HttpContext) -> APIRouter:
     router = APIRouter(prefix="/groups/v1", tags=["groups"])
 
     @router.get("/groups", summary="The groups of the cluster")
-    async def groups() -> Groups:
-        return Groups(groups=[Group(**group._asdict()) for group in await list_groups(context.cluster)])
+    async def groups(request: Request) -> Groups:
+        async with context.clients(request) as clients:
+            return Groups(groups=[Group(**group._asdict()) for group in await list_groups(clients.cluster)])
 
     @router.get(
         "/groups/{group_id}/timeline",
         summary="Who joined, left or timed out, why, and how long it took",
         responses=documented({NOT_FOUND: "There is no such group."}),
     )
-    async def timeline(group_id: Annotated[str, Path(min_length=1, max_length=249)]) -> Timeline:
-        events = await group_timeline(context.cluster, group_id)
+    async def timeline(group_id: Annotated[str, Path(min_length=1, max_length=249)], request: Request) -> Timeline:
+        async with context.clients(request) as clients:
+            events = await group_timeline(clients.cluster, group_id)
         return Timeline(group_id=group_id, events=[_event(event) for event in events])
 
     @router.get("/readers", summary="How far clients have fetched, whether or not they commit")
-    async def readers(topic: Annotated[str | None, Query(max_length=249)] = None) -> Readers:
-        found = await fetched_positions(context.cluster, None if topic is None else [topic])
+    async def readers(request: Request, topic: Annotated[str | None, Query(max_length=249)] = None) -> Readers:
+        async with context.clients(request) as clients:
+            found = await fetched_positions(clients.cluster, None if topic is None else [topic])
         return Readers(readers=[_reader(reader) for reader in found])
 
     return router

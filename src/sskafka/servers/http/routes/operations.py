@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Mapping
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel
 
@@ -14,8 +14,9 @@ from sskafka.client.offsets import LATEST, list_offsets
 from sskafka.model.counters import Sample
 from sskafka.model.errors import KafkaError
 from sskafka.model.ids import TopicPartition
+from sskafka.servers.http.caller import caller_of
 from sskafka.servers.http.context import HttpContext
-from sskafka.servers.http.problems import UNAVAILABLE, Problem
+from sskafka.servers.http.problems import FORBIDDEN, UNAVAILABLE, Problem
 from sskafka.servers.http.prometheus import CONTENT_TYPE, exposition
 from sskafka.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
@@ -50,7 +51,8 @@ def routes(context: HttpContext) -> APIRouter:
         return Status(status="ready")
 
     @router.get("/metrics", summary="Counters for Prometheus", response_class=PlainTextResponse)
-    async def metrics() -> PlainTextResponse:
+    async def metrics(request: Request) -> PlainTextResponse:
+        await _check_may_see_metrics(context, request)
         parts = await context.link.ask_for_parts("samples")
         lag = await group_lag_samples(context.cluster) if context.configuration.is_broker else []
         samples = [sample for part in parts for sample in part]
@@ -58,6 +60,14 @@ def routes(context: HttpContext) -> APIRouter:
         return PlainTextResponse(text, media_type=CONTENT_TYPE)
 
     return router
+
+
+async def _check_may_see_metrics(context: HttpContext, request: Request) -> None:
+    """Metrics name topics and groups. They are open where the HTTP server has no security protocol."""
+    security, caller = context.configuration.security, caller_of(request)
+    is_open = not security.has_tls and not security.mechanisms
+    if not is_open and not await context.link.ask("may_see_metrics", **caller._asdict()):
+        raise Problem(FORBIDDEN, f"{caller.principal} may not DESCRIBE the cluster, which metrics need")
 
 
 async def group_lag_samples(cluster: Cluster) -> list[Sample]:

@@ -3,7 +3,7 @@
 import random
 from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
 from sskafka.client.admin import Admin, NewTopic
@@ -42,7 +42,6 @@ def routes(context: HttpContext) -> APIRouter:
     router = APIRouter(
         prefix="/admin/v1/topics", tags=["lab"], responses=NOT_THE_LEADER, dependencies=[leader_only(context)]
     )
-    cluster, admin = context.cluster, Admin(context.administration)
 
     @router.post(
         "",
@@ -50,12 +49,13 @@ def routes(context: HttpContext) -> APIRouter:
         summary="Create a topic",
         responses=documented({CONFLICT: "The topic exists."}),
     )
-    async def create_topic(request: TopicRequest) -> Topic:
-        name = request.topic_name
+    async def create_topic(body: TopicRequest, request: Request) -> Topic:
+        name = body.topic_name
         check_new_topic_name(name)
-        brokers = await _every_broker(cluster)
-        assignments = _assignments(brokers, request.partition_count)
-        outcome = (await admin.create_topics([NewTopic(name, assignments=assignments)]))[name]
+        async with context.clients(request) as clients:
+            assignments = _assignments(await _every_broker(clients.cluster), body.partition_count)
+            admin = Admin(clients.administration)
+            outcome = (await admin.create_topics([NewTopic(name, assignments=assignments)]))[name]
         if isinstance(outcome, KafkaError):
             if outcome.code == ErrorCode.TOPIC_ALREADY_EXISTS:
                 raise Problem(CONFLICT, f"topic {name} already exists")
@@ -63,10 +63,12 @@ def routes(context: HttpContext) -> APIRouter:
         return _topic(name, assignments)
 
     @router.get("", summary="List the topics")
-    async def list_topics() -> TopicList:
-        view = await cluster.retrying(lambda: cluster.refresh(None))
+    async def list_topics(request: Request) -> TopicList:
+        async with context.clients(request) as clients:
+            view = await clients.cluster.retrying(lambda: clients.cluster.refresh(None))
         topics = [topic for topic in view.topics.values() if _is_shown(topic)]
-        context.reports.keep_only({topic.topic_id for topic in topics})
+        if clients.cluster is context.cluster:  # other clients may not see every topic
+            context.reports.keep_only({topic.topic_id for topic in topics})
         return TopicList(topics=[_listed(topic) for topic in topics])
 
     @router.delete(
@@ -76,11 +78,12 @@ def routes(context: HttpContext) -> APIRouter:
         response_class=Response,
         responses=documented({NOT_FOUND: "There is no such topic."}),
     )
-    async def delete_topic(topic_name: str) -> Response:
+    async def delete_topic(topic_name: str, request: Request) -> Response:
         if is_hidden(topic_name):
             raise Problem(NOT_FOUND, f"topic {topic_name} does not exist")
-        outcome = (await admin.delete_topics([topic_name]))[topic_name]
-        cluster.forget(topic_name)
+        async with context.clients(request) as clients:
+            outcome = (await Admin(clients.administration).delete_topics([topic_name]))[topic_name]
+            clients.cluster.forget(topic_name)
         if outcome is not None:
             if outcome.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise Problem(NOT_FOUND, f"topic {topic_name} does not exist")
