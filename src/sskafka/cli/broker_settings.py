@@ -12,6 +12,8 @@ from sskafka.model.setting_sources import IMPLIED_BY_LAB_BROKERS, LAB_BROKERS
 from sskafka.model.settings import Settings
 
 DEFAULT_DIRECTORY = Path("sskafka-data")
+AUTHORITY_FILE = DEFAULT_DIRECTORY / "certs" / "ca.pem"
+"""Exists if the single node was secured."""
 
 # Without a file: a single node that only this machine can reach.
 SINGLE_NODE = {

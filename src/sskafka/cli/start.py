@@ -14,11 +14,11 @@ import sys
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sskafka import __version__
 from sskafka.broker import Broker
-from sskafka.cli.broker_settings import home_of, load_settings
+from sskafka.cli.broker_settings import AUTHORITY_FILE, home_of, load_settings
 from sskafka.cli.output import talk
 from sskafka.cli.stop_signals import StopSignals
 from sskafka.cli.usage import UsageError, key_values
@@ -27,23 +27,48 @@ from sskafka.model.settings import Settings
 from sskafka.runtime.descriptors import raise_limit
 from sskafka.runtime.event_loop import new_event_loop
 
+if TYPE_CHECKING:
+    from sskafka.cli.cluster.secure import ClusterSecurity
+
 PID_FILE = "broker.pid"
 SWITCH_INTERVAL_S = 0.001  # the longest wait of the control loop for the GIL while the data loop is busy
 _INTERRUPTED = 130
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
-def run_broker(file: Path | None, overrides: list[str], log_level: str, inherit: list[str]) -> int:
+def run_broker(
+    file: Path | None, overrides: list[str], log_level: str, inherit: list[str], *, secure: bool = False
+) -> int:
     """Run the broker until a signal stops it. Return the exit code."""
     configure_logging(log_level)
-    settings = load_settings(file, overrides)
+    settings, security = _settings_and_security(file, overrides, secure)
     for warning in settings.warnings:
         talk(f"warning: {warning}")
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     raise_limit()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        stopped_by = runner.run(serve(settings, home_of(file), inherited_sockets(inherit)))
+        stopped_by = runner.run(serve(settings, home_of(file), inherited_sockets(inherit), security))
     return _INTERRUPTED if stopped_by is signal.SIGINT else 0
+
+
+def _settings_and_security(
+    file: Path | None, overrides: list[str], secure: bool
+) -> "tuple[Settings, ClusterSecurity | None]":
+    """A single node that was secured once stays secured."""
+    if file is not None and secure:
+        raise UsageError("--secure is for a single node without a file; docs/security.md has the settings for a file")
+    if file is not None or not (secure or AUTHORITY_FILE.exists()):
+        return load_settings(file, overrides), None
+    from sskafka.cli.secure_start import secure_node  # noqa: PLC0415  not for other nodes
+
+    return secure_node(overrides)
+
+
+async def _add_admin(broker: Broker, security: "ClusterSecurity") -> None:
+    from sskafka.cli.cluster.secure import add_admin, tell_login  # noqa: PLC0415  not for other nodes
+
+    await add_admin(security, broker.bootstrap_servers)
+    tell_login(security, broker.bootstrap_servers.split(","))
 
 
 def inherited_sockets(pairs: list[str] | None) -> dict[str, socket.socket]:
@@ -52,7 +77,12 @@ def inherited_sockets(pairs: list[str] | None) -> dict[str, socket.socket]:
     return {name: socket.socket(fileno=int(descriptor)) for name, descriptor in descriptors.items()}
 
 
-async def serve(settings: Settings, home: Path, inherited: Mapping[str, socket.socket]) -> signal.Signals:
+async def serve(
+    settings: Settings,
+    home: Path,
+    inherited: Mapping[str, socket.socket],
+    security: "ClusterSecurity | None" = None,
+) -> signal.Signals:
     """Run a broker until a signal arrives. Return the signal."""
     signals = StopSignals()
     signals.second.add_done_callback(lambda _: os._exit(1))
@@ -62,6 +92,8 @@ async def serve(settings: Settings, home: Path, inherited: Mapping[str, socket.s
         await unless_stopped(broker.start(), stop)
         try:
             await unless_stopped(broker.servers_open(), stop)
+            if security is not None:
+                await unless_stopped(_add_admin(broker, security), stop)
             if not stop.done():
                 talk(banner(settings, broker))
                 print(ready_line(broker), flush=True)

@@ -15,7 +15,10 @@ def start(
     file: FileArgument = None,
     overrides: SetOption = None,
     log_level: Annotated[str, typer.Option("--log-level", help="debug, info, warning or error.")] = "info",
+    secure: Annotated[
+        bool, typer.Option("--secure", help="TLS, SASL and ACLs for a single node, with a user `admin`.")
+    ] = False,
     inherit: Annotated[list[str] | None, typer.Option("--inherit", metavar="LISTENER=FD", hidden=True)] = None,
 ) -> None:
     """Run one broker in the foreground."""
-    raise typer.Exit(run_broker(file, overrides or [], log_level, inherit or []))
+    raise typer.Exit(run_broker(file, overrides or [], log_level, inherit or [], secure=secure))

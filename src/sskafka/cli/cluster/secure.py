@@ -62,6 +62,9 @@ class ClusterSecurity(NamedTuple):
         key_store = self.certificates / f"{home.path.name}.pem"
         if not key_store.exists():
             make_certificates(self.certificates, home.path.name)
+        return self.settings_with(key_store)
+
+    def settings_with(self, key_store: Path) -> dict[str, str]:
         return {
             **tls_settings(key_store),
             **sasl_settings(PROTOCOL, {}, self.broker_password),
@@ -124,7 +127,7 @@ def _stored_password(security: ClusterSecurity) -> str:
 def tell_login(security: ClusterSecurity, bootstrap: Sequence[str]) -> None:
     """Print how clients connect. The password is in the files, not in this text."""
     first = bootstrap[0]
-    talk(f"secure cluster; the properties of user {ADMIN} are in {security.client_file}")
+    talk(f"TLS, SASL and ACLs are on; the properties of user {ADMIN} are in {security.client_file}")
     talk(f"  sskafka topic list --command-config {security.client_file}")
     talk(f"  kafka-topics.sh --list --bootstrap-server {first} --command-config {security.client_file}")
     talk(f"  kcat -L -F {security.librdkafka_file}")
