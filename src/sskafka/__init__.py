@@ -15,15 +15,17 @@ if TYPE_CHECKING:
     from sskafka.client.async_clients import AsyncConsumer, AsyncProducer
     from sskafka.client.sync_clients import Consumer, Producer
     from sskafka.embedded import EmbeddedBroker as Broker
+    from sskafka.model.errors import KafkaError
 
 
-__all__ = ["AsyncConsumer", "AsyncProducer", "Broker", "Consumer", "Producer", "__version__"]
+__all__ = ["AsyncConsumer", "AsyncProducer", "Broker", "Consumer", "KafkaError", "Producer", "__version__"]
 
 _HOMES = {
     "AsyncConsumer": "sskafka.client.async_clients:AsyncConsumer",
     "AsyncProducer": "sskafka.client.async_clients:AsyncProducer",
     "Broker": "sskafka.embedded:EmbeddedBroker",
     "Consumer": "sskafka.client.sync_clients:Consumer",
+    "KafkaError": "sskafka.model.errors:KafkaError",
     "Producer": "sskafka.client.sync_clients:Producer",
 }
 

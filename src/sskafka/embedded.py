@@ -3,11 +3,15 @@
     with sskafka.Broker() as broker:
         producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers})
 
+    with sskafka.Broker() as broker:
+        broker.produce("orders", "3 apples")
+        assert [record.value for record in broker.consume("orders")] == [b"3 apples"]
+
     with sskafka.Broker(tls=True, sasl={"alice": "secret"}, acls=[]) as broker:
         producer = confluent_kafka.Producer(broker.login("alice").librdkafka())
 
 The broker runs on its own thread and event loop, on a free port, in a temporary directory that is deleted afterwards;
-`directory=` keeps the data instead.
+`directory=` keeps the data instead. Consumer groups start at once: `FAST_GROUPS` are the defaults of embedded brokers.
 """
 
 import asyncio
@@ -20,6 +24,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sskafka.broker import Broker
+from sskafka.client.shortcuts import ClientShortcuts
 from sskafka.model.settings import Settings
 from sskafka.runtime.event_loop import new_event_loop
 
@@ -29,9 +34,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 START_TIMEOUT_S = 30
+FAST_GROUPS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+}
+"""Groups wait for no further members, and the first group or transaction creates one partition instead of 50."""
 
 
-class EmbeddedBroker:
+class EmbeddedBroker(ClientShortcuts):
     """A broker on its own thread. `settings` have Kafka's names, e.g. ``{"num.partitions": 3}``.
 
     `tls`: encrypted connections, with a certificate for localhost of an authority that exists as long as the broker.
@@ -90,6 +101,10 @@ class EmbeddedBroker:
         protocol = _protocol(self._tls, self._users)
         return ClientLogin(self.bootstrap_servers, protocol, ca, mechanism if users else "", user, users.get(user, ""))
 
+    def client_properties(self) -> dict[str, str]:
+        """Return the properties of the first user's clients, under Kafka's names."""
+        return self.login().kafka()
+
     def start(self) -> Self:
         """Start the broker and return when it is ready; on failure, clean up and raise the error."""
         try:
@@ -137,7 +152,7 @@ class EmbeddedBroker:
     def _settings_for(self, directory: str) -> dict[str, str]:
         listener = f"{_protocol(self._tls, self._users)}://127.0.0.1:{self._port}"
         own = {"node.id": "1", "listeners": listener, "log.dirs": directory}
-        return {**own, **self._security_settings(), **self._overrides}
+        return {**FAST_GROUPS, **own, **self._security_settings(), **self._overrides}
 
     def _security_settings(self) -> dict[str, str]:
         if not self._tls and self._users is None and self._acls is None:

@@ -35,7 +35,7 @@ class Answer(NamedTuple):
 
 
 class LabCluster(ClusterProcesses):
-    door_options = ("--http-port", "0", "--no-adr")
+    server_options = ("--http-port", "0", "--no-adr")
     ready_timeout_s = 90  # ten processes start, five of them with FastAPI
 
     def __init__(

@@ -20,7 +20,7 @@ PREFIX = "kafka_log_logscrubber_"
 
 
 class ScrubbedCluster(ClusterProcesses):
-    door_options = ("--http-port", "0", "--no-adr")
+    server_options = ("--http-port", "0", "--no-adr")
     ready_timeout_s = 90
 
     def metric(self, node_id: int, name: str) -> float:

@@ -1,9 +1,11 @@
 """`sskafka.Broker` inside of a program, and the pytest plugin made of it."""
 
+import asyncio
 import socket
 import time
 from pathlib import Path
 
+import confluent_kafka
 import pytest
 from clients import CLIENTS, Client, Message
 from wire_connection import Connection, values_batch, values_in
@@ -136,3 +138,71 @@ def test_plugin_in_a_project_of_its_own(pytester: pytest.Pytester) -> None:
         """
     )
     pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider", "-W", "error").assert_outcomes(passed=2)
+
+
+def test_records_in_and_out_in_one_line(sskafka_broker: sskafka.Broker) -> None:
+    sskafka_broker.create_topic("orders", 3, configs={"retention.ms": 3_600_000})
+    sskafka_broker.produce("orders", "3 apples", "2 pears", None, key="customer-7")
+    sskafka_broker.produce("orders", b"1 plum", partition=2)
+    records = sskafka_broker.consume("orders")
+    assert {record.value for record in records} == {b"3 apples", b"2 pears", None, b"1 plum"}
+    (first,) = sskafka_broker.consume("orders", 1)
+    assert first.offset == 0
+    assert sskafka_broker.describe_partition("orders", 2).leader == 1
+
+
+def test_consume_names_what_did_not_arrive(sskafka_broker: sskafka.Broker) -> None:
+    sskafka_broker.produce("orders", "3 apples")
+    with pytest.raises(TimeoutError, match=r"orders: 1 of 2 records arrived in 0\.5 s"):
+        sskafka_broker.consume("orders", 2, timeout_s=0.5)
+
+
+def test_a_topic_that_exists_cannot_be_created(sskafka_broker: sskafka.Broker) -> None:
+    sskafka_broker.create_topic("orders")
+    with pytest.raises(sskafka.KafkaError, match="orders"):
+        sskafka_broker.create_topic("orders")
+
+
+async def _in_a_notebook(broker: sskafka.Broker) -> list[bytes | None]:
+    broker.produce("orders", "3 apples")
+    return [record.value for record in broker.consume("orders")]
+
+
+def test_shortcuts_on_an_event_loop(sskafka_broker: sskafka.Broker) -> None:
+    assert asyncio.run(_in_a_notebook(sskafka_broker)) == [b"3 apples"]
+
+
+def test_shortcuts_with_tls_and_users() -> None:
+    acls = [{"allow_principal": "alice", "operation": "All", "topic": "orders"}]
+    with sskafka.Broker(tls=True, sasl={"alice": "secret"}, acls=acls) as broker:
+        broker.create_topic("orders")
+        broker.produce("orders", "3 apples")
+        assert [record.value for record in broker.consume("orders")] == [b"3 apples"]
+        with pytest.raises(sskafka.KafkaError, match=r"(?i)authoriz"):
+            broker.create_topic("payments")
+
+
+def test_a_group_does_not_wait_for_further_members(sskafka_broker: sskafka.Broker) -> None:
+    sskafka_broker.produce("orders", "3 apples")
+    consumer = confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": sskafka_broker.bootstrap_servers,
+            "group.id": "billing",
+            "auto.offset.reset": "earliest",
+        }
+    )
+    try:
+        consumer.subscribe(["orders"])
+        began = time.monotonic()
+        message = consumer.poll(READY_LIMIT_S)
+        assert message is not None, "no record within the 3 s that a group waits by default"
+        assert message.value() == b"3 apples"
+        assert time.monotonic() - began < READY_LIMIT_S
+    finally:
+        consumer.close()
+    assert len(describe_topic(sskafka_broker, "__consumer_offsets")) == 1
+
+
+def describe_topic(broker: sskafka.Broker, topic: str) -> list[object]:
+    with Connection(broker.bootstrap_servers) as connection:
+        return list(connection.topic_metadata(topic).partitions)

@@ -24,7 +24,7 @@ SETTINGS = {
 
 
 class HttpCluster(ClusterProcesses):
-    door_options = ("--http-port", "0", "--no-adr")
+    server_options = ("--http-port", "0", "--no-adr")
     ready_timeout_s = 90
 
     def http(self, node_id: int) -> HttpClient:

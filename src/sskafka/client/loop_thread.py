@@ -71,6 +71,15 @@ class LoopThread:
         self.close()
 
 
+def run_once(work: Coroutine[Any, Any, T]) -> T:
+    """Run the work on a new loop thread, also for callers that are on an event loop themselves, as notebooks are."""
+    thread = LoopThread("sskafka-once")
+    try:
+        return thread.run(work)
+    finally:
+        thread.close()
+
+
 async def _cancel_all() -> None:
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:

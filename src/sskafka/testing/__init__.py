@@ -1,10 +1,21 @@
 """A pytest plugin with brokers for tests, which needs no setup.
 
     def test_orders(sskafka_broker):
+        sskafka_broker.produce("orders", "3 apples")
+        assert [record.value for record in sskafka_broker.consume("orders")] == [b"3 apples"]
+
+    def test_billing(sskafka_broker):
         producer = Producer({"bootstrap.servers": sskafka_broker.bootstrap_servers})
 
-`sskafka_broker` is a new broker for each test; `sskafka_session_broker` is shared by all tests. To change the settings,
-override the fixture `sskafka_settings`. TLS, users and ACLs are in the fixture `sskafka_security`:
+    def test_failover(sskafka_cluster):
+        cluster = sskafka_cluster(3)
+        cluster.create_topic("orders", partitions=3, replication_factor=3)
+        cluster.kill(1)
+
+`sskafka_broker` is a new broker for each test; `sskafka_session_broker` is shared by all tests. `sskafka_cluster`
+starts clusters, with a process for each broker (`process_cluster.py`); `sskafka_cluster(3, secure=True)` has TLS, SASL
+and ACLs. To change the settings of the brokers, override the fixture `sskafka_settings`. TLS, users and ACLs of a
+single broker are in the fixture `sskafka_security`:
 
     @pytest.fixture
     def sskafka_security():
@@ -20,8 +31,9 @@ override the fixture `sskafka_settings`. TLS, users and ACLs are in the fixture 
         assert differences(sskafka_spark, case) == []
 """
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
@@ -31,6 +43,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from sskafka import Broker
+    from sskafka.testing.process_cluster import ProcessCluster
+
+
+class StartCluster(Protocol):
+    """The fixture `sskafka_cluster`."""
+
+    def __call__(
+        self, brokers: int = 3, settings: Mapping[str, object] | None = None, *, secure: bool = False
+    ) -> "ProcessCluster": ...
 
 
 @pytest.fixture
@@ -55,6 +76,23 @@ def sskafka_broker(sskafka_settings: dict[str, object], sskafka_security: dict[s
 def sskafka_session_broker() -> "Iterator[Broker]":
     with sskafka.Broker() as broker:
         yield broker
+
+
+@pytest.fixture
+def sskafka_cluster(sskafka_settings: dict[str, object]) -> "Iterator[StartCluster]":
+    """Start clusters, whose processes end with the test."""
+    from sskafka.testing.process_cluster import ProcessCluster  # noqa: PLC0415  only tests of clusters need it
+
+    with ExitStack() as clusters:
+
+        def start(
+            brokers: int = 3, settings: Mapping[str, object] | None = None, *, secure: bool = False
+        ) -> "ProcessCluster":
+            cluster = ProcessCluster(brokers, {**sskafka_settings, **(settings or {})}, secure=secure)
+            clusters.callback(cluster.close)
+            return cluster.start()
+
+        yield start
 
 
 @pytest.fixture(scope="session")
