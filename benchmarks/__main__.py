@@ -21,8 +21,8 @@ from benchmarks.maven import ROOT, UnavailableError
 from benchmarks.probe import NotReadyError
 from benchmarks.report import markdown, plain_text, tables
 from benchmarks.results import BrokerResult, as_json
-from benchmarks.runner import measure_attached, measure_kinds
-from benchmarks.scenarios import FULL, QUICK, REPLICATED_SCENARIOS, SCENARIOS, Extent, Scenario
+from benchmarks.runner import measure_attached, measure_kinds, measure_tls
+from benchmarks.scenarios import FULL, QUICK, REPLICATED_SCENARIOS, SCENARIOS, TLS_SCENARIOS, Extent, Scenario
 
 
 def main() -> int:
@@ -30,7 +30,7 @@ def main() -> int:
     if not PROGRAM.exists():
         print(f"{PROGRAM.relative_to(ROOT)} is not built: make load", file=sys.stderr)
         return 1
-    known = REPLICATED_SCENARIOS if arguments.brokers > 1 else SCENARIOS
+    known = REPLICATED_SCENARIOS if arguments.brokers > 1 else (*SCENARIOS, *TLS_SCENARIOS)
     scenarios = [scenario for scenario in known if scenario.key in arguments.scenarios]
     extent = QUICK if arguments.quick else FULL
     try:
@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    keys = [scenario.key for scenario in (*SCENARIOS, *REPLICATED_SCENARIOS)]
+    keys = [scenario.key for scenario in (*SCENARIOS, *TLS_SCENARIOS, *REPLICATED_SCENARIOS)]
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--quick", action="store_true", help="about a quarter of the time, less accurate")
     common.add_argument("--scenarios", nargs="+", choices=keys, default=keys, metavar="KEY", help=", ".join(keys))
@@ -65,15 +65,23 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _measure(arguments: argparse.Namespace, scenarios: Sequence[Scenario], extent: Extent) -> list[BrokerResult]:
+    plain = [scenario for scenario in scenarios if not scenario.tls]
     if arguments.mode == "attach":
         host, _, port = arguments.bootstrap.rpartition(":")
-        return measure_attached(Broker(arguments.name, host, int(port), arguments.pid), scenarios, extent)
+        return measure_attached(Broker(arguments.name, host, int(port), arguments.pid), plain, extent)
     kinds: list[BrokerKind] = [sskafka_kind()]
     if arguments.mode == "compare":
         kinds.append(apache_kafka_kind(resolve_kafka_libs()))
     if arguments.brokers > 1:
         kinds = [ClusterKind(kind, arguments.brokers) for kind in kinds]
-    return measure_kinds(kinds, scenarios, extent, arguments.dir / f"data-{os.getpid()}")
+    directory = arguments.dir / f"data-{os.getpid()}"
+    results = [BrokerResult(kind.name) for kind in kinds]
+    if plain:
+        results = measure_kinds(kinds, plain, extent, directory)
+    secured = [scenario for scenario in scenarios if scenario.tls]
+    if secured:
+        measure_tls(kinds, secured, extent, directory, results)
+    return results
 
 
 def _publish(

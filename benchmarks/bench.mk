@@ -1,11 +1,12 @@
 # Benchmarks: a load generator in C on the librdkafka of the pinned confluent-kafka wheel, driven by python -m benchmarks.
 #
 # Debian's librdkafka is too old for a fair consume benchmark (no fetch.queue.backoff.ms), so only its headers are used; the functions
-# called have not changed since. See docs/adr/0005-load-generator.md.
+# called have not changed since. Tiny requests over TLS use OpenSSL. See docs/adr/0005-load-generator.md.
 LOAD := build/bench/load
 LOAD_SOURCES := $(wildcard benchmarks/load/*.c)
 LOAD_HEADERS := $(wildcard benchmarks/load/*.h)
 RDKAFKA_HEADER := /usr/include/librdkafka/rdkafka.h
+OPENSSL_HEADER := /usr/include/openssl/ssl.h
 RDKAFKA_LIBRARY = $(firstword $(wildcard $(abspath $(VENV))/lib/python3*/site-packages/confluent_kafka.libs/librdkafka-*.so*))
 BENCH_OPTIONS ?=
 
@@ -18,10 +19,15 @@ $(RDKAFKA_HEADER):
 	  apt-get install -y -qq librdkafka-dev >/dev/null || { apt-get update -qq && apt-get install -y -qq librdkafka-dev >/dev/null; }; \
 	else echo "the load generator needs librdkafka's headers: apt-get install librdkafka-dev" >&2; exit 1; fi
 
-$(LOAD): $(LOAD_SOURCES) $(LOAD_HEADERS) $(STAMP) | $(RDKAFKA_HEADER)
+$(OPENSSL_HEADER):
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get install -y -qq libssl-dev >/dev/null || { apt-get update -qq && apt-get install -y -qq libssl-dev >/dev/null; }; \
+	else echo "the load generator needs OpenSSL's headers: apt-get install libssl-dev" >&2; exit 1; fi
+
+$(LOAD): $(LOAD_SOURCES) $(LOAD_HEADERS) $(STAMP) | $(RDKAFKA_HEADER) $(OPENSSL_HEADER)
 	@test -n "$(RDKAFKA_LIBRARY)" || { echo "no librdkafka in $(VENV): the confluent-kafka wheel is missing" >&2; exit 1; }
 	@mkdir -p $(@D)
-	cc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -pthread -o $@ $(LOAD_SOURCES) $(RDKAFKA_LIBRARY) -Wl,-rpath,$(dir $(RDKAFKA_LIBRARY))
+	cc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -pthread -o $@ $(LOAD_SOURCES) $(RDKAFKA_LIBRARY) -lssl -lcrypto -Wl,-rpath,$(dir $(RDKAFKA_LIBRARY))
 
 bench: $(LOAD) ## Measure SSKafka alone (BENCH_OPTIONS="--quick" for a short run)
 	$(BIN)/python -m benchmarks sskafka $(BENCH_OPTIONS)

@@ -13,15 +13,27 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from benchmarks.apache_kafka import BROKER_HEAP, PERFORMANCE_OPTIONS, KafkaLibs, run_tool
 from benchmarks.probe import NotReadyError, Startup, wait_until_ready
+from sskafka.broker.local_security import make_certificates, tls_settings
+from sskafka.runtime.tls.authority import CA_CERTIFICATE
 
 HOST = "127.0.0.1"
+TLS_LISTENER = "benchmarks.tls.port"
+"""Not a setting of brokers: the port of a listener with the protocol SSL."""
 STOP_SECONDS_MAX = 60
+
+
+@dataclass(frozen=True, slots=True)
+class TlsAddress:
+    """The listener of a broker with the protocol SSL, and what its clients trust."""
+
+    port: int
+    ca: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +49,7 @@ class Broker:
     follower_pids: tuple[int, ...] = ()
     replicas: tuple[int, ...] = (1,)
     """Replicas of each partition, leader first."""
+    tls: TlsAddress | None = None
 
     @property
     def bootstrap(self) -> str:
@@ -70,6 +83,23 @@ class BrokerKind:
             yield Broker(self.name, HOST, port, process.pid, startup, data)
 
 
+class TlsKind(BrokerKind):
+    """The same broker with a second listener, for the protocol SSL. Topics are created over the first one."""
+
+    def __init__(self, kind: BrokerKind) -> None:
+        super().__init__(kind.name, kind.command, kind.prepare)
+
+    @contextlib.contextmanager
+    def running(self, directory: Path, settings: Mapping[str, str] | None = None) -> Iterator[Broker]:
+        certificates = directory / "certificates"
+        certificates.mkdir(parents=True, exist_ok=True)
+        key_store = make_certificates(certificates, "broker")
+        (port,) = free_ports(1)
+        secured = {**tls_settings(key_store), TLS_LISTENER: str(port), **(settings or {})}
+        with super().running(directory, secured) as broker:
+            yield replace(broker, tls=TlsAddress(port, certificates / CA_CERTIFICATE))
+
+
 def sskafka_kind() -> BrokerKind:
     program = Path(sys.executable).with_name("sskafka")
     return BrokerKind("SSKafka", lambda properties: [str(program), "start", str(properties)], lambda *_: None)
@@ -96,11 +126,14 @@ def format_storage(libs: KafkaLibs, properties: Path, cluster_id: str) -> None:
 def server_properties(
     data: Path, port: int, controller_port: int, extra: Mapping[str, str], *, node_id: int = 1, voters: str = ""
 ) -> str:
+    extra = dict(extra)
+    tls_port = extra.pop(TLS_LISTENER, "")
+    tls = f",SSL://{HOST}:{tls_port}" if tls_port else ""
     settings = {
         "process.roles": "broker,controller",
         "node.id": str(node_id),
-        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "listeners": f"PLAINTEXT://{HOST}:{port}{tls},CONTROLLER://{HOST}:{controller_port}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SSL:SSL,CONTROLLER:PLAINTEXT",
         "controller.listener.names": "CONTROLLER",
         "controller.quorum.voters": voters or f"{node_id}@{HOST}:{controller_port}",
         "log.dirs": str(data),

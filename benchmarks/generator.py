@@ -46,7 +46,7 @@ def run_round(scenario: Scenario, extent: Extent, broker: Broker, topic: str, pa
     pages.release()
     before, followers_before = read_cpu(broker.pid), _follower_seconds(broker)
     machine_before = read_machine_cpu_seconds()
-    outcome = run_load(scenario.load, broker, topic, scenario.arguments(extent))
+    outcome = run_load(scenario.load, broker, topic, scenario.arguments(extent), tls=scenario.tls)
     spent, machine_seconds = cpu_between(before, read_cpu(broker.pid)), read_machine_cpu_seconds() - machine_before
     followers_spent = _follower_seconds(broker) - followers_before
     wall, payload_bytes = outcome["wall_seconds"], outcome["messages"] * outcome["message_bytes"]
@@ -75,8 +75,10 @@ def _a_follower(broker: Broker, of_all: float) -> float | None:
     return of_all / len(broker.follower_pids) if broker.follower_pids else None
 
 
-def run_load(load: Load, broker: Broker, topic: str, arguments: Mapping[str, int | str]) -> dict[str, Any]:
-    command = [str(PROGRAM), load.value, "--topic", topic, *_address(load, broker)]
+def run_load(
+    load: Load, broker: Broker, topic: str, arguments: Mapping[str, int | str], *, tls: bool = False
+) -> dict[str, Any]:
+    command = [str(PROGRAM), load.value, "--topic", topic, *_address(load, broker, tls)]
     command += [word for name, value in arguments.items() for word in (name, str(value))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS_MAX, check=False)
     if done.returncode != 0:
@@ -85,7 +87,11 @@ def run_load(load: Load, broker: Broker, topic: str, arguments: Mapping[str, int
     return outcome
 
 
-def _address(load: Load, broker: Broker) -> list[str]:
+def _address(load: Load, broker: Broker, tls: bool) -> list[str]:
+    port, trusted = broker.port, []
+    if tls:
+        assert broker.tls is not None, "a scenario with TLS needs a broker with TLS"
+        port, trusted = broker.tls.port, ["--ca", str(broker.tls.ca)]
     if load is Load.REQUESTS:
-        return ["--host", broker.host, "--port", str(broker.port)]
-    return ["--bootstrap", broker.bootstrap]
+        return ["--host", broker.host, "--port", str(port), *trusted]
+    return ["--bootstrap", f"{broker.host}:{port}", *trusted]

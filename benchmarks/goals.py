@@ -45,6 +45,7 @@ RATIO_GOALS: dict[tuple[str, str], Goal] = {
     ("tiny-4x50", RATE.name): at_least(4.0),
     ("latency", P50.name): at_most(0.5),
     ("latency", P99.name): at_most(0.5),
+    ("tls-produce-1kb", RATE.name): at_least(1.0),
     ("replicated-1kb", RATE.name): at_least(1.2),
     ("replicated-1kb-16k", RATE.name): at_least(1.2),
     ("replicated-tiny-1", RATE.name): at_least(1.0),

@@ -8,9 +8,10 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.brokers import Broker, BrokerKind
+from benchmarks.brokers import Broker, BrokerKind, TlsKind
 from benchmarks.generator import Round, run_load, run_round
 from benchmarks.memory import WarmPages
 from benchmarks.processes import read_rss_bytes
@@ -38,6 +39,19 @@ def measure_kinds(
     return results
 
 
+def measure_tls(
+    kinds: Sequence[BrokerKind],
+    scenarios: Sequence[Scenario],
+    extent: Extent,
+    directory: Path,
+    results: Sequence[BrokerResult],
+) -> None:
+    """Add the rounds at listeners with TLS to the results. Start-up and memory remain those without TLS."""
+    secured = measure_kinds([TlsKind(kind) for kind in kinds], scenarios, replace(extent, startups=1), directory)
+    for result, with_tls in zip(results, secured, strict=True):
+        result.rounds.update(with_tls.rounds)
+
+
 def measure_attached(broker: Broker, scenarios: Sequence[Scenario], extent: Extent) -> list[BrokerResult]:
     """Measure a broker that is already running."""
     results = [BrokerResult(broker.name)]
@@ -53,16 +67,17 @@ def _measure_running(
     for broker, result in pairs:
         result.rss_idle_bytes = read_rss_bytes(broker.pid)
     for broker in brokers:
-        _burn_in(broker, extent)
+        _burn_in(broker, extent, tls=any(scenario.tls for scenario in scenarios))
     for scenario in scenarios:
         _measure_scenario(scenario, extent, pairs)
     for broker, result in pairs:
         result.rss_after_load_bytes = read_rss_bytes(broker.pid)
 
 
-def _burn_in(broker: Broker, extent: Extent) -> None:
+def _burn_in(broker: Broker, extent: Extent, *, tls: bool) -> None:
+    arguments = BURN_IN.arguments(extent) | {"--seconds": extent.burn_in_seconds}
     with fresh_topic(broker, BURN_IN.partitions) as topic:
-        run_load(BURN_IN.load, broker, topic, BURN_IN.arguments(extent) | {"--seconds": extent.burn_in_seconds})
+        run_load(BURN_IN.load, broker, topic, arguments, tls=tls)
 
 
 def _measure_scenario(scenario: Scenario, extent: Extent, pairs: Sequence[tuple[Broker, BrokerResult]]) -> None:
@@ -85,7 +100,7 @@ def _topic_to_read(scenario: Scenario, extent: Extent, broker: Broker) -> Iterat
         yield None
         return
     with fresh_topic(broker, scenario.partitions) as topic:
-        run_load(Load.PRODUCE, broker, topic, scenario.arguments(extent))
+        run_load(Load.PRODUCE, broker, topic, scenario.arguments(extent), tls=scenario.tls)
         yield topic
 
 

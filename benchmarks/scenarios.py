@@ -62,6 +62,7 @@ class Scenario:
     connections: int = 1
     in_flight: int = 1
     acks: str = "1"
+    tls: bool = False
 
     @property
     def partitions(self) -> int:
@@ -109,6 +110,14 @@ SCENARIOS = (
     Scenario("tiny-64", "tiny requests, 64 connections", Load.REQUESTS, 10, connections=64),
     Scenario("tiny-4x50", "tiny requests, 4 x 50 in flight", Load.REQUESTS, 10, connections=4, in_flight=50),
     Scenario("latency", "produce to consume, 1000/s", Load.LATENCY, 100),
+)
+
+# At a listener with the protocol SSL, of brokers of their own: those of the other scenarios do not load TLS.
+TLS_SCENARIOS = (
+    Scenario("tls-produce-1kb", "TLS produce 1 KB, large batches", Load.PRODUCE, 1000, tls=True),
+    Scenario("tls-consume-1kb", "TLS consume 1 KB", Load.CONSUME, 1000, tls=True),
+    Scenario("tls-tiny-16", "TLS tiny requests, 16 connections", Load.REQUESTS, 10, connections=16, tls=True),
+    Scenario("tls-tiny-4x50", "TLS tiny, 4 x 50 in flight", Load.REQUESTS, 10, connections=4, in_flight=50, tls=True),
 )
 
 # Three brokers; every record is on all of them before it is acknowledged.

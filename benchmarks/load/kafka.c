@@ -32,6 +32,11 @@ static Client client_open(const Options *options, rd_kafka_type_t type, rd_kafka
     char reason[256];
     set(conf, "bootstrap.servers", option_required(options, "--bootstrap"));
     set(conf, "socket.nagle.disable", "true");
+    const char *ca = option_text(options, "--ca", NULL);
+    if (ca != NULL) {
+        set(conf, "security.protocol", "ssl");
+        set(conf, "ssl.ca.location", ca);
+    }
     rd_kafka_conf_set_error_cb(conf, on_error);
     rd_kafka_t *handle = rd_kafka_new(type, conf, reason, sizeof(reason));
     if (handle == NULL) fail("%s", reason);

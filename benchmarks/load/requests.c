@@ -1,27 +1,22 @@
-/* Tiny requests: raw sockets; each connection keeps a fixed number of one-record Produce requests in flight.
+/* Tiny requests: raw sockets, or TLS; each connection keeps a fixed number of one-record Produce requests in flight.
  *
  * librdkafka would merge small messages into batches; here each message is a request. One thread with epoll sends one request per
  * response, which costs the client a few microseconds, so the broker is the bottleneck. Requests that become due in the same
  * wake-up are sent together, as by any pipelining client.
  */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "frame.h"
 #include "load.h"
+#include "stream.h"
 
 enum { INPUT_BYTES = 65536, EVENTS_MAX = 64, QUIET_MS_MAX = 10000 };
 
 typedef struct {
-    int socket;
+    Stream stream;
     Frame frame;
     uint32_t next_correlation;
     uint32_t next_response;
@@ -42,19 +37,6 @@ typedef struct {
     Samples latencies;
 } Run;
 
-static int connect_to(const char *host, const char *port) {
-    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *addresses;
-    if (getaddrinfo(host, port, &hints, &addresses) != 0) fail("no address for %s", host);
-    int descriptor = socket(addresses->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (descriptor < 0 || connect(descriptor, addresses->ai_addr, addresses->ai_addrlen) != 0) {
-        fail("connect to %s:%s: %s", host, port, strerror(errno));
-    }
-    freeaddrinfo(addresses);
-    int on = 1;
-    setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    return descriptor;
-}
-
 static void open_connection(Connection *connection, const Options *options, int32_t partition, uint32_t in_flight) {
     size_t value_bytes = (size_t)option_number(options, "--message-bytes", 10);
     int16_t acks = strcmp(option_text(options, "--acks", "1"), "all") == 0 ? -1 : 1;
@@ -62,7 +44,7 @@ static void open_connection(Connection *connection, const Options *options, int3
     connection->sent_ns = calloc(in_flight, sizeof(int64_t));
     connection->output = malloc(in_flight * connection->frame.length);
     if (connection->sent_ns == NULL || connection->output == NULL) fail("no memory");
-    connection->socket = connect_to(option_required(options, "--host"), option_required(options, "--port"));
+    connection->stream = stream_open(options);
 }
 
 static void queue_request(Connection *connection, Run *run) {
@@ -77,11 +59,7 @@ static void queue_request(Connection *connection, Run *run) {
 
 /* There are never more pending responses than requests in flight, so the queue always fits and a blocking send always ends. */
 static void send_queued(Connection *connection) {
-    for (size_t sent = 0; sent < connection->output_length;) {
-        ssize_t count = send(connection->socket, connection->output + sent, connection->output_length - sent, MSG_NOSIGNAL);
-        if (count <= 0) fail("send: %s", strerror(errno));
-        sent += (size_t)count;
-    }
+    if (connection->output_length > 0) stream_send(&connection->stream, connection->output, connection->output_length);
     connection->output_length = 0;
 }
 
@@ -107,11 +85,11 @@ static void take_responses(Connection *connection, Run *run) {
 }
 
 static void on_readable(Connection *connection, Run *run) {
-    size_t room = INPUT_BYTES - connection->input_length;
-    ssize_t count = recv(connection->socket, connection->input + connection->input_length, room, 0);
-    if (count <= 0) fail("the broker closed the connection: %s", count == 0 ? "end of stream" : strerror(errno));
-    connection->input_length += (size_t)count;
-    take_responses(connection, run);
+    do {
+        uint8_t *free_input = connection->input + connection->input_length;
+        connection->input_length += stream_receive(&connection->stream, free_input, INPUT_BYTES - connection->input_length);
+        take_responses(connection, run);
+    } while (stream_has_more(&connection->stream));
     send_queued(connection);
 }
 
@@ -119,7 +97,7 @@ static int watch(Connection *connections, size_t count) {
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     for (size_t i = 0; i < count; i++) {
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = &connections[i]};
-        if (epoll_ctl(epoll, EPOLL_CTL_ADD, connections[i].socket, &event) != 0) fail("epoll: %s", strerror(errno));
+        if (epoll_ctl(epoll, EPOLL_CTL_ADD, connections[i].stream.socket, &event) != 0) fail("epoll: %s", strerror(errno));
     }
     return epoll;
 }
@@ -164,6 +142,6 @@ int run_requests(const Options *options) {
 
     Outcome outcome = {run.answered, run.answered, option_number(options, "--message-bytes", 10), seconds, usage, &run.latencies};
     print_outcome(&outcome);
-    for (size_t i = 0; i < connection_count; i++) close(connections[i].socket);
+    for (size_t i = 0; i < connection_count; i++) stream_close(&connections[i].stream);
     return 0;
 }

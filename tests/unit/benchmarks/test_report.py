@@ -7,7 +7,7 @@ from benchmarks.generator import Round
 from benchmarks.goals import ABSOLUTE_GOALS, RATIO_GOALS, at_least, at_most
 from benchmarks.report import markdown, plain_text, tables
 from benchmarks.results import BrokerResult, Busy, as_json, figure
-from benchmarks.scenarios import FULL, QUICK, REPLICATED_SCENARIOS, SCENARIOS, Load
+from benchmarks.scenarios import FULL, QUICK, REPLICATED_SCENARIOS, SCENARIOS, TLS_SCENARIOS, Load
 
 ROUND = Round(
     rate=1000.0,
@@ -31,7 +31,7 @@ def result(name: str, rate: float, cpu_per_gigabyte: float = 0.5) -> BrokerResul
     ]
     return BrokerResult(
         name,
-        {scenario.key: rounds for scenario in (*SCENARIOS, *REPLICATED_SCENARIOS)},
+        {scenario.key: rounds for scenario in (*SCENARIOS, *TLS_SCENARIOS, *REPLICATED_SCENARIOS)},
         [0.1],
         [0.2],
         rss_idle_bytes=30_000_000,
@@ -54,7 +54,9 @@ def test_goals_bound_from_one_side() -> None:
 
 def test_every_goal_belongs_to_a_row_that_is_printed() -> None:
     alone = tables([result("SSKafka", 10)], SCENARIOS, 2)[0]
-    both = tables([result("SSKafka", 10), result("Apache Kafka", 10)], (*SCENARIOS, *REPLICATED_SCENARIOS), 2)[0]
+    both = tables(
+        [result("SSKafka", 10), result("Apache Kafka", 10)], (*SCENARIOS, *TLS_SCENARIOS, *REPLICATED_SCENARIOS), 2
+    )[0]
     assert sum(row[-1] != "" for row in alone.rows) == len(ABSOLUTE_GOALS)
     assert sum(row[-1] != "" for row in both.rows) == len(RATIO_GOALS)
 
