@@ -479,7 +479,7 @@ class Cluster:
         if broker_id not in self.brokers:
             self.brokers[broker_id] = broker = Broker(self, broker_id)
             self._pending[broker] = []
-            broker.apply(MetadataDelta.of_everything(self.image), self.image)
+            broker.apply(MetadataDelta.from_empty(self.image), self.image)
             self._elect_where_nobody_leads()
 
     def crash(self, broker_id: int) -> None:

@@ -14,7 +14,7 @@ from sskafka.lab.quorum_files import maybe_keep_files
 from sskafka.metadata.brokers.lifecycle import supported_features
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
-from sskafka.quorum.driver import Done, NoAnswer
+from sskafka.quorum.driver import Done, NoResponse
 from sskafka.quorum.raft_messages import request_from_wire, response_from_wire, response_to_wire, to_wire
 from sskafka.raft.messages import PeerRequest, Response
 from sskafka.wire.codec import decode, encode
@@ -126,21 +126,21 @@ class _Wires:
         target = self._quorum.planes.get(to)
         if {to, self._node_id} & self._quorum.cut_off:
             await asyncio.sleep(0.01)
-            done(NoAnswer.LOST)
+            done(NoResponse.LOST)
             return
         if target is None:
             await asyncio.sleep(0.001)
-            done(NoAnswer.REFUSED)
+            done(NoResponse.REFUSED)
             return
         sent = to_wire(request, CLUSTER_ID, to)
         version = sent.SCHEMA.versions.last
         received = decode(type(sent), version, encode(sent, version))
         answer = await self._answer_of(to, target.ask_raft(request_from_wire(received, CLUSTER_ID, to)))
         if answer is None:
-            done(NoAnswer.LOST)
+            done(NoResponse.LOST)
             return
         read = response_from_wire(decode(type(answer), version, encode(answer, version)))
-        done(NoAnswer.LOST if {to, self._node_id} & self._quorum.cut_off else read)
+        done(NoResponse.LOST if {to, self._node_id} & self._quorum.cut_off else read)
 
     async def _answer_of(self, to: int, asked: Coroutine[Any, Any, Response]) -> Message | None:
         """None when the node crashes before it answers."""

@@ -328,7 +328,7 @@ class ReplicaCluster:
         self.brokers[broker_id] = broker
         self.on_started(broker)
         self._pending[broker_id] = []
-        broker.apply(MetadataDelta.of_everything(self.controller.image), self.controller.image)
+        broker.apply(MetadataDelta.from_empty(self.controller.image), self.controller.image)
         self.controller.unfence(broker_id)
         return broker
 

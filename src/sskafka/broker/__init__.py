@@ -9,7 +9,7 @@ services.py         replicas, coordinators and background work of a broker
 coordinators.py     the group and transaction coordinators
 local_security.py   certificates, users and ACLs of brokers on this machine
 other_servers.py    HTTP and ADR-0011
-first_topics.py     the topics of `topics.file`
+configured_topics.py     the topics of `topics.file`
 quorum_discovery.py the voters, asked from controller.quorum.bootstrap.servers
 on_demand.py        parts that are imported when they are first used
 """

@@ -89,7 +89,7 @@ def serve_broker_apis(
         "metadata": lambda: MetadataHandler(view, TopicCreation(controller, settings, registry.spawn)),
         "topic_partitions": lambda: TopicPartitionsHandler(view, settings["max.request.partition.size.limit"]),
         "offsets": lambda: OffsetHandlers(replicas, services.thread),
-        "delete_records": lambda: DeleteRecordsHandler(replicas, services.housekeeping.keep_log_starts),
+        "delete_records": lambda: DeleteRecordsHandler(replicas, services.housekeeping.sync_log_start_offsets),
         "producers": lambda: ProducerHandlers(replicas, services.producer_ids, initialize),
         "log_dirs": lambda: LogDirsHandler(services.logs, replicas, services.moves),
         "readers": lambda: ReaderHandlers(replicas),

@@ -68,7 +68,7 @@ class LazyCoordinator(Generic[C]):
     def _maybe_begin(self, coordinator: C) -> None:
         if self._is_in_service(self._image):
             self._has_begun = True
-            coordinator.metadata_changed(MetadataDelta.of_everything(self._image), self._image)
+            coordinator.metadata_changed(MetadataDelta.from_empty(self._image), self._image)
 
     def metadata_changed(self, delta: MetadataDelta, image: ClusterImage) -> None:
         self._image = image

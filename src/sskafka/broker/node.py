@@ -174,7 +174,7 @@ class Broker:
 
     async def _start(self, is_broker: bool) -> None:
         self.settings = await with_found_voters(self.settings)
-        first_topics = self._read_first_topics()
+        configured_topics = self._read_configured_topics()
         self._bind(is_broker)
         context = self._make_context()
         logs = self._open_logs(context)
@@ -197,8 +197,8 @@ class Broker:
         self._register_apis(services, others, control)
         await self._join_cluster(context, control, logs, others)
         await others.maybe_open_adr()
-        if first_topics is not None:
-            context.run_in_background(first_topics.create(own_cluster(self.settings, self._sockets)))
+        if configured_topics is not None:
+            context.run_in_background(configured_topics.create(own_cluster(self.settings, self._sockets)))
 
     def _make_other_servers(
         self, context: BrokerContext, control: NodeControl, services: BrokerServices | None
@@ -207,10 +207,10 @@ class Broker:
         secure = partial(self._secure_listeners, context)
         return OtherServers(context, self._sockets, control, replicas, self._authorizer, secure, self._connections)
 
-    def _read_first_topics(self) -> "on_demand.FirstTopics | None":
+    def _read_configured_topics(self) -> "on_demand.ConfiguredTopics | None":
         if self.settings["topics.file"] is None:
             return None
-        return on_demand.FirstTopics.read(self.settings)
+        return on_demand.ConfiguredTopics.read(self.settings)
 
     def _bind(self, is_broker: bool) -> None:
         self._stack.callback(self._spares.close)
@@ -261,7 +261,7 @@ class Broker:
             self._mutation_quota(control),
         )
         if self.settings["controller.listener.names"]:
-            self._registry.leave_to_controllers()
+            self._registry.remove_controller_apis()
 
     async def _join_cluster(
         self, context: BrokerContext, control: NodeControl, logs: LogManager, others: OtherServers

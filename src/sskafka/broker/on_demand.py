@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sskafka.broker.first_topics import FirstTopics as FirstTopics
+    from sskafka.broker.configured_topics import ConfiguredTopics as ConfiguredTopics
     from sskafka.broker.listener_security import SecureListeners as SecureListeners
     from sskafka.broker.listener_security import checked_context as checked_context
     from sskafka.client.cluster import Cluster as Cluster
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from sskafka.servers.local.logins import LoginAnswers as LoginAnswers
 
 _MODULES = {
-    "FirstTopics": "sskafka.broker.first_topics",
+    "ConfiguredTopics": "sskafka.broker.configured_topics",
     "SecureListeners": "sskafka.broker.listener_security",
     "checked_context": "sskafka.broker.listener_security",
     "Cluster": "sskafka.client.cluster",

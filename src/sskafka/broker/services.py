@@ -117,9 +117,9 @@ class BrokerServices:
         """Start moves of replicas between log directories, and reports of their directories to the controller."""
         logs, replicas, context = self.logs, self.replicas, self._context
         reports = on_demand.DirectoryReports(
-            self._node_id, self._ask_controller, self._broker_epoch, replicas.directory_known_of
+            self._node_id, self._ask_controller, self._broker_epoch, replicas.known_directory_of
         )
-        replicas.on_placed = lambda partition: reports.report_home(logs, partition)
+        replicas.on_placed = lambda partition: reports.report_directory(logs, partition)
         moves = on_demand.ReplicaMoves(
             logs,
             replicas.maybe_find,

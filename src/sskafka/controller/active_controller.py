@@ -212,7 +212,7 @@ class ActiveController:
     ) -> None:
         assert self._epoch is not None
         if not batches:
-            self._answer_after_what_is_under_way(answers)
+            self._answer_after_pending(answers)
             return
         self._rounds.append(_Round(draft.next_offset, draft, delta, len(batches), answers))
         try:
@@ -227,7 +227,7 @@ class ActiveController:
         assert draft.next_offset == end_offset, "offsets in records are those of the log"
         self._draft = draft
 
-    def _answer_after_what_is_under_way(self, answers: list[tuple["asyncio.Future[Any]", Any]]) -> None:
+    def _answer_after_pending(self, answers: list[tuple["asyncio.Future[Any]", Any]]) -> None:
         assert self._draft is not None
         if self._rounds:
             self._rounds.append(_Round(self._rounds[-1].end_offset, self._draft, None, 0, answers))

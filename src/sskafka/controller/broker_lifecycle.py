@@ -96,14 +96,14 @@ class BrokerLifecycle:
             if error is not ErrorCode.DUPLICATE_BROKER_REGISTRATION:
                 raise self._refusal(error)
             if duplicate_until_ms is None:
-                duplicate_until_ms = self._clock.monotonic_ms() + self._patience_ms
+                duplicate_until_ms = self._clock.monotonic_ms() + self._session_wait_ms
                 _log.warning("%s; waiting for its session to end", self._duplicate_text)
             if self._clock.monotonic_ms() > duplicate_until_ms:
                 raise KafkaError(error, f"{self._duplicate_text}, and it is alive: set another node.id")
             await asyncio.sleep(RETRY_PAUSE_S)
 
     @property
-    def _patience_ms(self) -> int:
+    def _session_wait_ms(self) -> int:
         """How long to wait until the session of a process that died has expired."""
         timeout_ms = self._settings["broker.session.timeout.ms"]
         return timeout_ms * 3 // 2 + 1000
@@ -198,17 +198,17 @@ class BrokerLifecycle:
 
     # ---- shutdown
 
-    async def shut_down(self, hand_over: bool) -> None:
-        """Stop the heartbeats. With `hand_over`, return when other brokers lead all partitions, or after a timeout."""
+    async def shut_down(self, move_leadership: bool) -> None:
+        """Stop the heartbeats. With `move_leadership`, return when other brokers lead all partitions, or on timeout."""
         if self._task is not None:
             self._task.cancel()
-        if hand_over and self.broker_epoch != NOT_REGISTERED:
+        if move_leadership and self.broker_epoch != NOT_REGISTERED:
             try:
-                await self._hand_over()
+                await self._move_leadership()
             except KafkaError as error:
                 _log.warning("shutting down without moving leadership to other brokers: %s", error)
 
-    async def _hand_over(self) -> None:
+    async def _move_leadership(self) -> None:
         deadline_ms = self._clock.monotonic_ms() + SHUTDOWN_TIMEOUT_MS
         while self._clock.monotonic_ms() < deadline_ms:
             response = await self._send(SHUTDOWN_ANSWER_TIMEOUT_MS, want_shut_down=True)

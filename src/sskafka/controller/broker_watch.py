@@ -62,14 +62,14 @@ class BrokerWatch:
         prober: BrokerProber,
         presence: BrokerPresence,
         clock: Clock,
-        on_sighting: Callable[[], None],
+        on_probe: Callable[[], None],
     ) -> None:
-        """Runs on the running event loop. `on_sighting` is called with every result of a probe."""
+        """Runs on the running event loop. `on_probe` is called with every result of a probe."""
         self._node_id = node_id
         self._prober = prober
         self._presence = presence
         self._clock = clock
-        self._on_sighting = on_sighting
+        self._on_probe = on_probe
         self._loop = asyncio.get_running_loop()
         self._watched: dict[int, tuple[int, asyncio.Task[None]]] = {}
         """By broker id: the epoch of the registration, and the task that watches it."""
@@ -100,7 +100,7 @@ class BrokerWatch:
         failures = 0
         while True:
             found = await self._probe(broker)
-            if found.connection is not None and await self._lasts(found.connection):
+            if found.connection is not None and await self._outlasts_minimum(found.connection):
                 failures = 0
             else:
                 await asyncio.sleep(min(FIRST_PAUSE_MS << min(failures, 16), PAUSE_MAX_MS) / 1000)
@@ -116,10 +116,10 @@ class BrokerWatch:
             found = Found(ProbeResult.UNSURE)
         _log.debug("broker %d of epoch %d: %s", broker.id, broker.epoch, found.result.value)
         self._presence.found(broker.id, broker.epoch, found.result, began_ms, at_voter_address=found.at_voter_address)
-        self._on_sighting()
+        self._on_probe()
         return found
 
-    async def _lasts(self, connection: HeldConnection) -> bool:
+    async def _outlasts_minimum(self, connection: HeldConnection) -> bool:
         """Wait until the connection closes. Return whether it lasted long enough to connect again at once."""
         began_ms = self._clock.monotonic_ms()
         try:

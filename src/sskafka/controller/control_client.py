@@ -100,7 +100,7 @@ def shows(image: ClusterImage, request: Message, response: Message) -> bool:
         case CreatePartitionsRequest(validate_only=False), CreatePartitionsResponse(results=results):
             grown = {result.name for result in results if result.error_code == ErrorCode.NONE}
             return all(_has(image, topic.name, topic.count) for topic in request.topics if topic.name in grown)
-        case CreateAclsRequest(creations=asked), CreateAclsResponse(results=outcomes):
+        case CreateAclsRequest(creations=requested), CreateAclsResponse(results=outcomes):
             created_acls = {
                 AclBinding(
                     one.resource_type,
@@ -111,7 +111,7 @@ def shows(image: ClusterImage, request: Message, response: Message) -> bool:
                     one.operation,
                     one.permission_type,
                 )
-                for one, outcome in zip(asked, outcomes, strict=True)
+                for one, outcome in zip(requested, outcomes, strict=True)
                 if outcome.error_code == ErrorCode.NONE
             }
             return created_acls <= _acls(image)

@@ -134,7 +134,7 @@ class ControlPlane:
         self.addresses = voter_addresses(settings, self._log.setup)
         self._options = quorum_connection_options(settings, settings.quorum_endpoint)
         self.directory_id = _metadata_directory_id(disk, settings)
-        self._peers = PeerNetwork(cluster_id, self._link_to, self._told_of_other_cluster, self.directory_id)
+        self._peers = PeerNetwork(cluster_id, self._link_to, self._note_other_cluster, self.directory_id)
         self._network = network or self._peers
         self._driver = self._new_driver(executor, random)
         presence = BrokerPresence(settings["broker.heartbeat.interval.ms"])
@@ -148,7 +148,7 @@ class ControlPlane:
         )
         brokers = quorum_connection_options(settings, _broker_endpoint(settings))
         prober = prober or SocketProber(cluster_id, listener_name, self.addresses, self._options, brokers)
-        self._watch = BrokerWatch(self.node_id, prober, presence, clock, self._duties.broker_was_seen)
+        self._watch = BrokerWatch(self.node_id, prober, presence, clock, self._duties.broker_was_probed)
         self._snapshots = SnapshotWriter(self._log, self.committed, settings, clock, on_failure)
         listeners = (*settings.controller_listeners, *settings.listeners)
         self._describer = QuorumDescriber(self._driver.node, clock, self.addresses, listeners[0].name)
@@ -169,7 +169,7 @@ class ControlPlane:
             int(self._clock.monotonic_ms()),
             random.randrange,
             quorum_timing(self._settings),
-            self._log.missing_before,
+            self._log.missing_end_offset,
         )
         background = LoopBackground(self._loop, executor)
         return QuorumDriver(
@@ -201,7 +201,7 @@ class ControlPlane:
         self._watch.stop()
         await self._snapshots.stop()
         self._driver.shutdown()
-        await self._told_others()
+        await self._resignation_announced()
         self._driver.stop()
         self.controller.follow("this node is shutting down")
         for link in self._links:
@@ -209,7 +209,7 @@ class ControlPlane:
         self._peers.close()
         self._log.close()
 
-    async def _told_others(self) -> None:
+    async def _resignation_announced(self) -> None:
         """Return when the voters know that this node no longer leads, or after a timeout."""
         deadline_ms = self._clock.monotonic_ms() + self._settings["controller.quorum.request.timeout.ms"]
         while not self._driver.is_shut_down and self._clock.monotonic_ms() < deadline_ms:  # noqa: ASYNC110
@@ -251,10 +251,10 @@ class ControlPlane:
 
     async def answer(self, request: WireRequest) -> Message:
         """Return the response. Raises KafkaError for errors that the response has no field for at its partition."""
-        asked = request_from_wire(request, self._cluster_id, self.node_id, voter_directories(self._log.setup))
+        requested = request_from_wire(request, self._cluster_id, self.node_id, voter_directories(self._log.setup))
         if isinstance(request, FetchRequest):
             self._describer.note_directory(request)
-        return response_to_wire(await self.ask_raft(asked))
+        return response_to_wire(await self.ask_raft(requested))
 
     async def ask_raft(self, request: Request) -> Response:
         answered: asyncio.Future[Response] = self._loop.create_future()
@@ -289,9 +289,9 @@ class ControlPlane:
         if leadership.leader_id != self.node_id:
             self._duties.end()
             self.controller.follow()
-        self._tell_those_who_look_for_the_leader()
+        self._notify_leader_waiters()
 
-    def _tell_those_who_look_for_the_leader(self) -> None:
+    def _notify_leader_waiters(self) -> None:
         self._leader_changed.set()
         self._leader_changed.clear()
         if self.on_leader_change is not None:
@@ -320,11 +320,11 @@ class ControlPlane:
 
     def _activated(self) -> None:
         self._duties.begin()
-        self._tell_those_who_look_for_the_leader()
+        self._notify_leader_waiters()
 
     # ---- other clusters
 
-    def _told_of_other_cluster(self, node_id: int) -> None:
+    def _note_other_cluster(self, node_id: int) -> None:
         """End the node if so many voters belong to another cluster that this node can never join the quorum."""
         _log.error("node %d does not belong to this node's cluster %s", node_id, self._cluster_id)
         self._other_cluster.add(node_id)

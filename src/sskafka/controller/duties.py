@@ -55,7 +55,7 @@ class ControllerDuties:
         self._rebalance_later()
         self._append_when_idle(self._committed.image.next_offset)
 
-    def broker_was_seen(self) -> None:
+    def broker_was_probed(self) -> None:
         """Take the result of a probe, which may be that a broker has ended."""
         if self._controller.is_active:
             self._fence_expired()

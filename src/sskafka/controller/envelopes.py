@@ -27,7 +27,7 @@ CLIENT_ID = "sskafka-forwarder"
 NO_CORRELATION = 0
 
 
-class Letter(NamedTuple):
+class EnvelopeContent(NamedTuple):
     """The content of an envelope."""
 
     key: int
@@ -57,7 +57,7 @@ def open_answer(envelope: EnvelopeResponse, key: int, version: int) -> Any:
     return decode(API_BY_KEY[key].response_class(), version, envelope.response_data, position)
 
 
-def open_envelope(envelope: EnvelopeRequest) -> Letter:
+def open_envelope(envelope: EnvelopeRequest) -> EnvelopeContent:
     """Return the content. Raises KafkaError if it is not a valid request."""
     data = envelope.request_data
     try:
@@ -69,12 +69,12 @@ def open_envelope(envelope: EnvelopeRequest) -> Letter:
         caller = _caller(envelope, header.client_id or "")
     except MalformedMessageError as error:
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
-    return Letter(header.api_key, header.api_version, header.correlation_id, request, caller)
+    return EnvelopeContent(header.api_key, header.api_version, header.correlation_id, request, caller)
 
 
-def answer_envelope(letter: Letter, response: Message) -> EnvelopeResponse:
-    header = encode_response_header(letter.key, letter.version, letter.correlation_id)
-    return EnvelopeResponse(header + encode(response, letter.version))
+def answer_envelope(content: EnvelopeContent, response: Message) -> EnvelopeResponse:
+    header = encode_response_header(content.key, content.version, content.correlation_id)
+    return EnvelopeResponse(header + encode(response, content.version))
 
 
 # --- who asks ---------------------------------------------------------------------------------------

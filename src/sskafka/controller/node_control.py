@@ -27,7 +27,7 @@ from sskafka.runtime.control_thread import ControlThread, LoopLiveness
 from sskafka.storage.disk import Disk
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
 
-LEADER_PATIENCE_S = 60.0  # callers that wait for another leader check again after this time
+LEADER_WAIT_S = 60.0  # callers that wait for another leader check again after this time
 
 
 class NodeControl:
@@ -99,7 +99,7 @@ class NodeControl:
     async def _leader_other_than(self, known: int) -> int:
         assert self._plane is not None
         while self._plane.leader_id == known:
-            await self._plane.leader_changed(LEADER_PATIENCE_S)
+            await self._plane.leader_changed(LEADER_WAIT_S)
         return self._plane.leader_id
 
     async def ask_raft(self, request: LocalRequest) -> Response:
@@ -182,8 +182,8 @@ class NodeControl:
     async def leave(self) -> None:
         if self._lifecycle is not None:
             others = [broker for broker in self.image.active_brokers() if broker.id != self._settings["node.id"]]
-            hand_over = bool(others) and self._settings["controlled.shutdown.enable"]
-            await self.thread.call(self._lifecycle.shut_down(hand_over))
+            move_leadership = bool(others) and self._settings["controlled.shutdown.enable"]
+            await self.thread.call(self._lifecycle.shut_down(move_leadership))
 
     async def close(self) -> None:
         assert self._plane is not None

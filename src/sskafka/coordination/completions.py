@@ -1,6 +1,6 @@
 """Completions of coordinator operations: the answer and the effects of a decision, once it is committed or has failed.
 
-`FutureCompletion` can be awaited; `NOBODY` is for operations that have no requester.
+`FutureCompletion` can be awaited; `NO_REQUESTER` is for operations that have no requester.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ class FutureCompletion:
             self.future.set_exception(KafkaError(error, message))
 
 
-NOBODY = CallbackCompletion(lambda _: None, lambda *_: None)
+NO_REQUESTER = CallbackCompletion(lambda _: None, lambda *_: None)
 
 
 def effects_of(decision: CoordinatorResult[Any, Any], completion: Completion) -> Sequence[object]:

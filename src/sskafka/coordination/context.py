@@ -31,9 +31,9 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sskafka.coordination.completions import NOBODY, DelayedEffects, effects_of, refusal_of, refuse
+from sskafka.coordination.completions import NO_REQUESTER, DelayedEffects, effects_of, refusal_of, refuse
 from sskafka.coordination.loading import READ_BYTES, CoordinatorLoader, LoadCounters, UnreadableRecords
-from sskafka.coordination.log import CoordinatorLog, Gathered, batch_of, fits, parts_of, size_of
+from sskafka.coordination.log import CoordinatorLog, PendingBatch, batch_of, fits, size_of, split_records
 from sskafka.coordination.timers import CoordinatorTimers, Due
 from sskafka.model.coordination import Completion, CoordinatorResult, CoordinatorShard, Respond, StateRecord, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -114,7 +114,7 @@ class CoordinatorContext(Generic[S]):
         self._environment = environment
         self._perform = perform
         self._timers = CoordinatorTimers(environment.wheel, environment.clock, self._run_timer, self._may_write)
-        self._gathered = Gathered()
+        self._gathered = PendingBatch()
         self._end_offset = log.log_end_offset  # the offset after the last append
         self._put_off: list[Operation[S]] = []
         self._is_retry_due = False
@@ -155,15 +155,15 @@ class CoordinatorContext(Generic[S]):
         if not self._put_off or self.state is not CoordinatorState.ACTIVE:
             return
         if not self.log.is_writable:
-            self._try_again_later()
+            self._schedule_retry()
             return
         put_off, self._put_off = self._put_off, []
         for operation in put_off:
-            self.write(operation, NOBODY)
+            self.write(operation, NO_REQUESTER)
         if not self._is_flushed():  # the append failed
             self._put_off[:0] = put_off
 
-    def _try_again_later(self) -> None:
+    def _schedule_retry(self) -> None:
         """Set one timer. Every request calls this in the meantime."""
         if not self._is_retry_due:
             self._is_retry_due = True
@@ -181,7 +181,7 @@ class CoordinatorContext(Generic[S]):
             return
         marker = EndTransactionMarker(ControlType.COMMIT if is_committed else ControlType.ABORT, coordinator_epoch)
         record = StateRecord(control_key(marker.type), marker.value())
-        if self._is_appended_alone([record], [Respond(completion, None)], producer, is_marker=True):
+        if self._append_alone([record], [Respond(completion, None)], producer, is_marker=True):
             self.shard.replay_end_of_transaction(producer, is_committed)
             self._complete_at(self._end_offset, [Respond(completion, None)])
 
@@ -201,7 +201,7 @@ class CoordinatorContext(Generic[S]):
         completion.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_loading else ErrorCode.NOT_COORDINATOR)
         return True
 
-    def _take(self, decision: CoordinatorResult[Any, Any], completion: Completion = NOBODY) -> None:
+    def _take(self, decision: CoordinatorResult[Any, Any], completion: Completion = NO_REQUESTER) -> None:
         effects = effects_of(decision, completion)
         encoded = [self.shard.encode(record) for record in decision.records]
         if decision.is_divisible:
@@ -209,11 +209,11 @@ class CoordinatorContext(Generic[S]):
         elif not fits(encoded, self.log.batch_bytes_max):
             self._take_too_large(decision, completion)
         elif decision.producer is not None:
-            if self._is_appended_alone(encoded, effects, decision.producer):
+            if self._append_alone(encoded, effects, decision.producer):
                 self._replay(decision.records, decision.producer)
                 self._complete_at(self._end_offset, effects)
         else:
-            self._take_part(decision.records, encoded, effects)
+            self._collect(decision.records, encoded, effects)
 
     def _take_too_large(self, decision: CoordinatorResult[Any, Any], completion: Completion) -> None:
         if decision.if_too_large is None:
@@ -222,14 +222,14 @@ class CoordinatorContext(Generic[S]):
             self._take(decision.if_too_large(self._environment.clock.now_ms()), completion)
 
     def _take_in_parts(self, records: Sequence[Any], encoded: list[StateRecord], effects: Sequence[object]) -> None:
-        for part in parts_of(encoded, self.log.batch_bytes_max // 2):
+        for part in split_records(encoded, self.log.batch_bytes_max // 2):
             is_last = part.stop >= len(encoded)
-            self._take_part(records[part], encoded[part], effects if is_last else ())
+            self._collect(records[part], encoded[part], effects if is_last else ())
             if not is_last and self.state is not CoordinatorState.ACTIVE:
                 refuse(effects, ErrorCode.NOT_COORDINATOR)
                 return
 
-    def _take_part(self, records: Sequence[Any], encoded: list[StateRecord], effects: Sequence[object]) -> None:
+    def _collect(self, records: Sequence[Any], encoded: list[StateRecord], effects: Sequence[object]) -> None:
         """Collect records for the next append, and replay them."""
         if not encoded and not self._gathered.records:
             self._complete_at(self._end_offset, effects)
@@ -266,7 +266,7 @@ class CoordinatorContext(Generic[S]):
 
     def flush(self) -> None:
         """Append the records that were collected since the last append."""
-        gathered, self._gathered = self._gathered, Gathered()
+        gathered, self._gathered = self._gathered, PendingBatch()
         if not gathered.records or self.state is not CoordinatorState.ACTIVE:
             return
         try:
@@ -277,7 +277,7 @@ class CoordinatorContext(Generic[S]):
         else:
             self._complete_at(self._end_offset, gathered.effects)
 
-    def _is_appended_alone(
+    def _append_alone(
         self,
         encoded: list[StateRecord],
         effects: Sequence[object],
@@ -338,7 +338,7 @@ class CoordinatorContext(Generic[S]):
         environment = self._environment
         self.state = CoordinatorState.LOADING
         self._load_began_ms = environment.clock.monotonic_ms()
-        self.shard = self._make_shard(self._place())
+        self.shard = self._make_shard(self._shard_parameters())
         self._unreadable = UnreadableRecords(self.partition)
         self._loader = CoordinatorLoader(
             self.log,
@@ -351,7 +351,7 @@ class CoordinatorContext(Generic[S]):
         )
         self._loader.start()
 
-    def _place(self) -> ShardParameters:
+    def _shard_parameters(self) -> ShardParameters:
         return ShardParameters(self.partition, self.leader_epoch, self._timers, self._may_write)
 
     def _may_write(self) -> bool:
@@ -393,7 +393,7 @@ class CoordinatorContext(Generic[S]):
     def _release(self, error: ErrorCode) -> None:
         self._loader.cancel()
         self._timers.cancel_all()
-        gathered, self._gathered = self._gathered, Gathered()
+        gathered, self._gathered = self._gathered, PendingBatch()
         refuse(gathered.effects, error)
         for completion in self.shard.stop():
             completion.refuse(error)

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from sskafka.coordination.completions import NOBODY
+from sskafka.coordination.completions import NO_REQUESTER
 from sskafka.coordination.context import CoordinatorContext, CoordinatorEnvironment, Operation, ShardParameters
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
 from sskafka.coordination.runtime import CoordinatorRuntime
@@ -127,7 +127,7 @@ class GroupCoordinator:
 
     def abandon_join(self, group_id: str, completion: Completion) -> None:
         """Called when a client disconnects while its JoinGroup waits."""
-        self._write(group_id, lambda shard, now_ms: shard.abandon_join(group_id, completion, now_ms), NOBODY)
+        self._write(group_id, lambda shard, now_ms: shard.abandon_join(group_id, completion, now_ms), NO_REQUESTER)
 
     def sync(self, request: SyncGroupRequest, completion: Completion) -> None:
         self._write_named(request.group_id, lambda shard, now_ms: shard.sync(request, completion, now_ms), completion)

@@ -35,7 +35,7 @@ from sskafka.runtime.background import Background
 from sskafka.runtime.clock import Clock
 from sskafka.storage.append_checks import decompressed_bytes_max
 from sskafka.storage.file_slice import FileSlice
-from sskafka.storage.transactions.marker import read_marker_if_any
+from sskafka.storage.transactions.marker import maybe_read_marker
 
 TURN_MS = 3
 READ_BYTES = 1024 * 1024
@@ -125,10 +125,10 @@ class CoordinatorLoader:
             parts = self._log.read(self.offset, self._read_bytes)
             if not parts:
                 return True
-            if not self._take_up(parts[0]):
+            if not self._read_next(parts[0]):
                 return False
 
-    def _take_up(self, part: FileSlice) -> bool:
+    def _read_next(self, part: FileSlice) -> bool:
         """Return False if a thread has to read the bytes; a later turn continues with them."""
         data = part.read_now()
         if data is None:
@@ -197,7 +197,7 @@ def _producer_of(header: BatchHeader) -> ProducerIdAndEpoch | None:
 
 
 def _replay_marker(shard: CoordinatorShard[Any], data: Buffer, header: BatchHeader, position: int) -> None:
-    marker, producer = read_marker_if_any(data, header, position), _producer_of(header)
+    marker, producer = maybe_read_marker(data, header, position), _producer_of(header)
     if marker is not None and producer is not None:
         shard.replay_end_of_transaction(producer, marker.type == ControlType.COMMIT)
 

@@ -100,7 +100,7 @@ class PartitionLog:
         return self.partition.committed_waiters
 
 
-class Gathered:
+class PendingBatch:
     """Records and effects of decisions that are not appended yet."""
 
     __slots__ = ("effects", "records", "size_bytes")
@@ -133,7 +133,7 @@ def batch_of(
     )
 
 
-def parts_of(records: Sequence[StateRecord], part_bytes: int) -> Iterator[slice]:
+def split_records(records: Sequence[StateRecord], part_bytes: int) -> Iterator[slice]:
     """Yield at least one slice of the records, in order. None exceeds `part_bytes`, unless a single record does."""
     start, size_bytes = 0, 0
     for at, record in enumerate(records):

@@ -81,7 +81,7 @@ class CoordinatorRuntime(Generic[S]):
         if context is not None:
             context.end_transaction(producer, coordinator_epoch, is_committed, completion)
 
-    def is_in_charge(self, key: str, leader_epoch: int) -> bool:
+    def is_coordinator(self, key: str, leader_epoch: int) -> bool:
         """Return whether this broker still coordinates the key in the given leader epoch."""
         partition = self.partition_of(key)
         context = None if partition is None else self.contexts.get(partition)

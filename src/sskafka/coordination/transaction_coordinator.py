@@ -99,7 +99,7 @@ class TransactionCoordinator:
             self._sender.send(markers, lambda: self._is_in_charge(markers), self._complete)
 
     def _is_in_charge(self, markers: SendMarkers) -> bool:
-        return self._runtime.is_in_charge(markers.transaction.transactional_id, markers.coordinator_epoch)
+        return self._runtime.is_coordinator(markers.transaction.transactional_id, markers.coordinator_epoch)
 
     def _complete(self, sent: SendMarkers) -> None:
         self._completing[sent.transaction.transactional_id] = sent
@@ -125,10 +125,10 @@ class TransactionCoordinator:
 
     # -- requests of producers
 
-    async def init_producer_id(self, asked: InitProducerId) -> TransactionResult:
-        return await self._with_spare_id(
-            asked.transactional_id,
-            lambda spare_id: lambda shard, now_ms: shard.init_producer_id(asked, spare_id, now_ms),
+    async def init_producer_id(self, requested: InitProducerId) -> TransactionResult:
+        return await self._retry_with_producer_id(
+            requested.transactional_id,
+            lambda spare_id: lambda shard, now_ms: shard.init_producer_id(requested, spare_id, now_ms),
         )
 
     async def add_partitions(
@@ -143,13 +143,13 @@ class TransactionCoordinator:
             lambda shard, now_ms: shard.add_partitions(transactional_id, producer, partitions, client_version, now_ms),
         )
 
-    async def end_txn(self, transactional_id: str, asked: EndTxn) -> TransactionResult:
-        return await self._with_spare_id(
+    async def end_txn(self, transactional_id: str, requested: EndTxn) -> TransactionResult:
+        return await self._retry_with_producer_id(
             transactional_id,
-            lambda spare_id: lambda shard, now_ms: shard.end_txn(transactional_id, asked, spare_id, now_ms),
+            lambda spare_id: lambda shard, now_ms: shard.end_txn(transactional_id, requested, spare_id, now_ms),
         )
 
-    async def _with_spare_id(
+    async def _retry_with_producer_id(
         self, transactional_id: str, operation: Callable[[int | None], Operation[TransactionCoordinatorShard]]
     ) -> TransactionResult:
         """Try without a new producer id first: one is seldom needed, and the controller allocates it."""
@@ -178,7 +178,7 @@ class TransactionCoordinator:
     ) -> None:
         if not transactional_id:
             verified(dict.fromkeys(partitions, ErrorCode.INVALID_REQUEST))
-        elif adds and not self._knows(partitions):
+        elif adds and not self._knows_partitions(partitions):
             verified(dict.fromkeys(partitions, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         elif adds:
             self._runtime.write(
@@ -206,7 +206,7 @@ class TransactionCoordinator:
                 return
             self._runtime.write(
                 transactional_id,
-                lambda shard, _: shard.verify_surely(transactional_id, producer, partitions),
+                lambda shard, _: shard.verify_with_confirmation(transactional_id, producer, partitions),
                 _for_leader(partitions, verified),
             )
 
@@ -216,7 +216,7 @@ class TransactionCoordinator:
             _for_leader(partitions, answered),
         )
 
-    def _knows(self, partitions: Collection[TopicPartition]) -> bool:
+    def _knows_partitions(self, partitions: Collection[TopicPartition]) -> bool:
         """Return whether this broker knows the partitions. A leader may have heard of a new topic first, but a
         partition that the coordinator does not know counts as deleted when the transaction ends, and gets no marker."""
         image = self._image()

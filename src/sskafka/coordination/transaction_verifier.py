@@ -88,10 +88,10 @@ class _Queue(RequestQueue[Question, AddPartitionsToTxnResponse]):
 
     def _select(self, waiting: Sequence[Question]) -> tuple[Sequence[Question], Sequence[Question]]:
         """Build a request with one question for each transactional id, because responses are matched by that id."""
-        asked: dict[str, Question] = {}
+        requested: dict[str, Question] = {}
         for question in waiting:
-            asked.setdefault(question.transactional_id, question)
-        return list(asked.values()), [item for item in waiting if asked[item.transactional_id] is not item]
+            requested.setdefault(question.transactional_id, question)
+        return list(requested.values()), [item for item in waiting if requested[item.transactional_id] is not item]
 
     def _request(self, items: Sequence[Question]) -> AddPartitionsToTxnRequest:
         return AddPartitionsToTxnRequest([_transaction(question) for question in items])
@@ -103,11 +103,11 @@ class _Queue(RequestQueue[Question, AddPartitionsToTxnResponse]):
             missing = ErrorCode(outcome.error_code)
         for question in items:
             name = question.transactional_id
-            _tell(question, {item: answers.get((name, *item), missing) for item in question.partitions})
+            _report(question, {item: answers.get((name, *item), missing) for item in question.partitions})
         return 0
 
 
-def _tell(question: Question, outcome: Outcome) -> None:
+def _report(question: Question, outcome: Outcome) -> None:
     try:
         question.verified(outcome)
     except Exception:  # an error in one callback must not affect the other questions

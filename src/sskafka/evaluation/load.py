@@ -37,7 +37,7 @@ class LoadSpec(NamedTuple):
     from_latest: bool = False
     repeats: bool = False
     """Consumer: start over at the end of the log, so that there are always records to read."""
-    patience_ms: int = 10_000
+    poll_timeout_ms: int = 10_000
     """Consumer: end after this time without records."""
     is_by_batch: bool = False
     """Send and count whole batches, with minimal clients; see batch_load.py."""
@@ -180,8 +180,8 @@ class ConsumerLoad:
 
     def _left_ms(self, elapsed_s: float) -> int:
         if self._spec.seconds < 0:
-            return self._spec.patience_ms
-        return min(self._spec.patience_ms, max(0, int((self._spec.seconds - elapsed_s) * 1000)))
+            return self._spec.poll_timeout_ms
+        return min(self._spec.poll_timeout_ms, max(0, int((self._spec.seconds - elapsed_s) * 1000)))
 
     def _rewind(self) -> None:
         for partition in self._consumer.assignment:

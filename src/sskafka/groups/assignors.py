@@ -58,8 +58,8 @@ class _UniformAssignment:
         self._owners: dict[tuple[Uuid, int], str] = {}
 
     def made(self) -> Assignment:
-        self._keep_what_is_fair()
-        self._give_the_rest()
+        self._keep_fair_share()
+        self._assign_rest()
         if len(self._alike) > 1:
             self._even_out()
         return _frozen(self._assigned)
@@ -73,7 +73,7 @@ class _UniformAssignment:
                 readers[topic_id] = ranks if known is None else sorted(known + ranks)
         return readers
 
-    def _keep_what_is_fair(self) -> None:
+    def _keep_fair_share(self) -> None:
         """Let members keep up to an even share. If there is a remainder, the first members may keep one more."""
         total = sum(count for topic, count in self._counts.items() if topic in self._readers)
         share, more = divmod(total, len(self._ordered)) if self._ordered else (0, 0)
@@ -84,7 +84,7 @@ class _UniformAssignment:
                 more -= 1
                 room += 1
             for item in kept[:room]:
-                self._give(item, subscriber.member_id)
+                self._assign(item, subscriber.member_id)
 
     def _by_size(self) -> list[Subscriber]:
         return sorted(self._ordered, key=lambda subscriber: -len(subscriber.assigned))
@@ -94,7 +94,7 @@ class _UniformAssignment:
         is_there = index < self._counts.get(topic_id, 0)
         return is_there and topic_id in subscriber.topics and item not in self._owners
 
-    def _give_the_rest(self) -> None:
+    def _assign_rest(self) -> None:
         """Assign the remaining partitions to the members with the fewest, by a heap for each set of subscribers."""
         heaps: dict[int, list[tuple[int, int]]] = {}
         for topic_id in self._fewest_readers_first():
@@ -104,7 +104,7 @@ class _UniformAssignment:
                 heap = heaps[id(readers)] = sorted((self._load(rank), rank) for rank in readers)
             for index in range(self._counts[topic_id]):
                 if (topic_id, index) not in self._owners:
-                    self._give((topic_id, index), self._names[self._lightest(heap)])
+                    self._assign((topic_id, index), self._names[self._lightest(heap)])
 
     def _lightest(self, heap: list[tuple[int, int]]) -> int:
         """Return the rank with the lowest load. Loads only grow here, so those in the heap may be too low only."""
@@ -123,7 +123,7 @@ class _UniformAssignment:
         topics = [topic_id for topic_id in self._counts if topic_id in self._readers]
         return sorted(topics, key=lambda topic_id: (len(self._readers[topic_id]), topic_id))
 
-    def _give(self, item: tuple[Uuid, int], member_id: str) -> None:
+    def _assign(self, item: tuple[Uuid, int], member_id: str) -> None:
         before = self._owners.get(item)
         if before is not None:
             self._assigned[before].discard(item)
@@ -152,7 +152,7 @@ class _UniformAssignment:
             if not items[heaviest]:
                 del items[heaviest]
             items.setdefault(lightest, []).append(item)
-            self._give(item, self._names[lightest])
+            self._assign(item, self._names[lightest])
             is_moved = True
         return is_moved
 

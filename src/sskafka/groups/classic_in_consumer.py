@@ -64,7 +64,7 @@ class ClassicInConsumer:
         self._topics = topics
         self._settings = settings
         self._timers = timers
-        self._told_to_join: dict[tuple[str, str], int] = {}
+        self._rejoin_epochs: dict[tuple[str, str], int] = {}
         """By group and member: the epoch in which the member was first told to rejoin."""
 
     # -- JoinGroup
@@ -78,7 +78,7 @@ class ClassicInConsumer:
         if request.protocol_type != CONSUMER_PROTOCOL or not _common_protocols(group, joining):
             text = f"Member {member_id}'s protocols are not supported."
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, text)
-        if joining.must_know_its_id:
+        if joining.requires_known_member_id:
             return CoordinatorResult(answer=join_refusal(ErrorCode.MEMBER_ID_REQUIRED, member_id))
         if request.group_instance_id is not None and request.member_id != UNKNOWN_MEMBER:
             check_instance(group, request.group_instance_id, request.member_id)
@@ -103,7 +103,7 @@ class ClassicInConsumer:
         if old is not None and old.member_id != member_id:
             draft = self._consumer.replace_static(draft, old, member_id, now_ms)
         member = draft.group.members.get(member_id, ConsumerMember(member_id))
-        said = _as_it_joins(member, joining, subscription)
+        said = _member_from_request(member, joining, subscription)
         draft = self._consumer.changed(draft, member, said, now_ms)
         is_last_change = is_change_of_protocol and self._downgrades.may_downgrade(draft.group)
         if not is_last_change:
@@ -112,7 +112,7 @@ class ClassicInConsumer:
         is_resubscribed = said.subscription != member.subscription
         draft = self._consumer.reconcile(draft, member_id, owned, is_resubscribed, now_ms)
         updated = draft.group.members[member_id]
-        self._told_to_join.pop((group.group_id, member_id), None)
+        self._rejoin_epochs.pop((group.group_id, member_id), None)
         if is_last_change:
             draft = self._downgrades.downgraded_after_replacement(draft, now_ms)
         else:
@@ -173,8 +173,8 @@ class ClassicInConsumer:
     def _expect_join(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         """Expect the member to rejoin. The timeout runs from the first time that the member was told to."""
         key = group.group_id, member.member_id
-        if self._told_to_join.get(key) != member.epoch:
-            self._told_to_join[key] = member.epoch
+        if self._rejoin_epochs.get(key) != member.epoch:
+            self._rejoin_epochs[key] = member.epoch
             self._expect(group, member, timer_key(CLASSIC_JOIN, group, member), "did not join again")
 
     def _expect_sync(self, group: ConsumerGroup, member: ConsumerMember) -> None:
@@ -217,7 +217,7 @@ def _leaving_member(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerM
     return group.member(member_id)
 
 
-def _as_it_joins(
+def _member_from_request(
     member: ConsumerMember, joining: Joining, subscription: ConsumerProtocolSubscription
 ) -> ConsumerMember:
     """Return the member as its JoinGroup request describes it."""

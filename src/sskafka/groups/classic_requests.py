@@ -66,7 +66,7 @@ class Joining(NamedTuple):
         return CoordinatorResult(answer=join_refusal(error, self.request.member_id))
 
     @property
-    def must_know_its_id(self) -> bool:
+    def requires_known_member_id(self) -> bool:
         """Whether the member has to join again with the id that it gets (MEMBER_ID_REQUIRED). So a client that gives up
         after its first request leaves no member behind."""
         is_new = self.request.member_id == UNKNOWN_MEMBER and self.request.group_instance_id is None
@@ -139,14 +139,14 @@ class ClassicRequests:
     def join_group(self, group: ClassicGroup, joining: Joining, now_ms: int) -> GroupResult:
         request = joining.request
         if not group.accepts(request.member_id, self._settings.group_size_max):
-            return self._turn_away(group, joining, now_ms)
+            return self._reject_full(group, joining, now_ms)
         if not group.supports(request.protocol_type, joining.protocols):
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         if request.member_id == UNKNOWN_MEMBER:
             return self._join_new(group, joining, now_ms)
         return self._join_known(group, joining, now_ms)
 
-    def _turn_away(self, group: ClassicGroup, joining: Joining, now_ms: int) -> GroupResult:
+    def _reject_full(self, group: ClassicGroup, joining: Joining, now_ms: int) -> GroupResult:
         """Refuse a member because the group is full, and remove it if it was a member before the limit was lowered."""
         decision: GroupResult = CoordinatorResult(answer=join_refusal(ErrorCode.GROUP_MAX_SIZE_REACHED))
         member = group.members.get(joining.request.member_id)
@@ -218,7 +218,7 @@ class ClassicRequests:
         replacement = StaticReplacement(old, member, f"static member is back: {joining.reason}", now_ms)
         members = group.members_after(replacement)
         if group.state is State.STABLE and select_protocol(members) == group.protocol_name:
-            return _replaced_in_generation(group, replacement, members, joining.version)
+            return _rejoin_without_rebalance(group, replacement, members, joining.version)
         refused: GroupResult = CoordinatorResult(effects=refuse_parked(old, ErrorCode.FENCED_INSTANCE_ID))
         member.awaiting_join = joining.completion
         group.replace_static_member(replacement)
@@ -329,7 +329,7 @@ class ClassicRequests:
         return group
 
 
-def _replaced_in_generation(
+def _rejoin_without_rebalance(
     group: ClassicGroup, replacement: StaticReplacement, members: Collection[ClassicMember], version: int
 ) -> GroupResult:
     """Let a static member go on with the assignment that it had, without a rebalance.
@@ -365,8 +365,8 @@ def check_session_timeout(request: JoinGroupRequest, settings: GroupSettings) ->
         raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT)
 
 
-def _check_same(asked: str | None, known: str | None) -> None:
-    if asked is not None and known is not None and asked != known:
+def _check_same(requested: str | None, known: str | None) -> None:
+    if requested is not None and known is not None and requested != known:
         raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
 
 

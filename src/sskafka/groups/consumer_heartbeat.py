@@ -7,7 +7,7 @@ from sskafka.groups import consumer_records as records
 from sskafka.groups.assignors import Partitions
 from sskafka.groups.consumer_group import ConsumerGroup
 from sskafka.groups.members import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH, Client, ConsumerMember
-from sskafka.groups.topic_news import check_pattern
+from sskafka.groups.topic_changes import check_pattern
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 

@@ -241,12 +241,12 @@ class Draft(NamedTuple):
         return CoordinatorResult(self.records, answer, self.effects)
 
 
-class OfTopic(Protocol):
+class TopicPartitionsMessage(Protocol):
     """The partitions of one topic, which several messages have."""
 
     topic_id: Uuid
     partitions: list[int]
 
 
-def partitions_of(topics: Iterable[OfTopic]) -> Partitions:
+def partitions_of(topics: Iterable[TopicPartitionsMessage]) -> Partitions:
     return frozenset((topic.topic_id, index) for topic in topics for index in topic.partitions)

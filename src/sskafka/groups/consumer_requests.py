@@ -35,7 +35,7 @@ from sskafka.groups.members import (
     MemberState,
 )
 from sskafka.groups.reconciliation import TargetAssignment, reconciled
-from sskafka.groups.topic_news import TopicNews, patterns_of, topics_hash
+from sskafka.groups.topic_changes import TopicChanges, patterns_of, topics_hash
 from sskafka.model.coordination import CoordinatorResult, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.messages.consumer_group_heartbeat import (
@@ -90,7 +90,7 @@ class ConsumerRequests:
         self._new_member_id = new_member_id
         self._timings = timings
         self._is_writable = is_writable
-        self._news = TopicNews()
+        self._topic_changes = TopicChanges()
 
     # -- ConsumerGroupHeartbeat
 
@@ -111,8 +111,10 @@ class ConsumerRequests:
         draft = self.reconcile(draft, member.member_id, heartbeat.reported, is_resubscribed, now_ms)
         updated = draft.group.members[member.member_id]
         self.watch(draft.group, updated)
-        must_tell = heartbeat.is_full or request.member_epoch == JOINING_EPOCH or updated.assigned != member.assigned
-        return draft.decided(self._response(draft.group, updated, must_tell))
+        has_assignment = (
+            heartbeat.is_full or request.member_epoch == JOINING_EPOCH or updated.assigned != member.assigned
+        )
+        return draft.decided(self._response(draft.group, updated, has_assignment))
 
     def _draft_of(self, request: ConsumerGroupHeartbeatRequest) -> Draft:
         group = self._groups.find_consumer(request.group_id)
@@ -212,8 +214,8 @@ class ConsumerRequests:
         topics, memory = self._topics(), draft.group.memory
         if not is_moved and memory.seen_topics is topics:
             return draft  # nearly always; the rest of this method takes time for every member
-        self._news.look_at(topics)
-        is_concerned = is_moved or self._news.concerns(draft.group)
+        self._topic_changes.update(topics)
+        is_concerned = is_moved or self._topic_changes.concerns(draft.group)
         if is_concerned:
             self._require_writable()
         memory.seen_topics = topics
@@ -221,11 +223,11 @@ class ConsumerRequests:
             return draft
         before = draft.group.regex_topics
         draft = self._plus(draft, *self._resolved_patterns(draft.group, now_ms, may_describe))
-        is_resolved_anew = any(
+        are_patterns_resolved = any(
             found != before.get(name, frozenset()) for name, found in draft.group.regex_topics.items()
         )
         metadata_hash = topics_hash(topics, draft.group.subscribed_topics)
-        if not is_bumped and not is_resolved_anew and metadata_hash == draft.group.metadata_hash:
+        if not is_bumped and not are_patterns_resolved and metadata_hash == draft.group.metadata_hash:
             return draft
         return self._begin_epoch(draft, metadata_hash, reason or "subscribed topics changed", now_ms)
 
@@ -250,7 +252,7 @@ class ConsumerRequests:
 
         As in Apache Kafka, the rights of the member whose request causes this decide for the whole group."""
         for pattern in patterns_of(group):
-            found = self._news.matching(pattern)
+            found = self._topic_changes.matching(pattern)
             if may_describe is not None:
                 found = frozenset(name for name in found if may_describe(name))
             if group.regex_topics.get(pattern) != found:

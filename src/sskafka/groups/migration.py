@@ -18,7 +18,7 @@ from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.groups.consumer_records import Draft
 from sskafka.groups.members import ClassicMember, ClassicSide, ConsumerMember
 from sskafka.groups.subscription import CONSUMER_PROTOCOL, read_subscription
-from sskafka.groups.topic_news import topics_hash
+from sskafka.groups.topic_changes import topics_hash
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.codec import MalformedMessageError, decode
 from sskafka.wire.messages.consumer_protocol import ConsumerProtocolAssignment

@@ -46,7 +46,7 @@ class JournalFile:
         with self._giving_up_on_errors():
             position = self._read_position()
             if position is None:
-                self._begin_anew()
+                self._restart()
             else:
                 self._go_on(*position)
 
@@ -73,7 +73,7 @@ class JournalFile:
 
     # ---- at the start
 
-    def _begin_anew(self) -> None:
+    def _restart(self) -> None:
         replace_file(self._disk, self._path, b"")
         self._write(list(self._lines_of_snapshot()))
 

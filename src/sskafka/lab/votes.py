@@ -60,7 +60,7 @@ class LabVoteRequest(LocalRequest):
         state = elections.state
         if not state.is_voter or state.lost_end is not None or not self.log_is_up_to_date:
             return False
-        if not _is_within_reason(state, self.epoch):
+        if not _is_plausible(state, self.epoch):
             return False
         if self.epoch == state.epoch:
             return elections.may_vote_for(self.candidate_id)
@@ -84,7 +84,7 @@ class LabLeaderRequest(LocalRequest):
 
     def _is_accepted(self, state: NodeState) -> bool:
         """Observers reject: in an epoch of its own, an observer would wait for an election that no voter starts."""
-        if not state.is_voter or self.leader_epoch < state.epoch or not _is_within_reason(state, self.leader_epoch):
+        if not state.is_voter or self.leader_epoch < state.epoch or not _is_plausible(state, self.leader_epoch):
             return False
         return self._is_last_leader(state.election) or self.leader_epoch > state.election.last_leader_epoch
 
@@ -102,7 +102,7 @@ class LabLeaderRequest(LocalRequest):
         state.remember(named)
 
 
-def _is_within_reason(state: NodeState, epoch: int) -> bool:
+def _is_plausible(state: NodeState, epoch: int) -> bool:
     """Return whether the other voters would believe the epoch; a node in one that they do not believe is on its own."""
     return epoch <= state.epoch + EPOCH_JUMP_MAX
 

@@ -33,7 +33,7 @@ class MetadataDelta:
     """Records of types that this software does not know."""
 
     @classmethod
-    def of_everything(cls, image: "ClusterImage") -> "MetadataDelta":
+    def from_empty(cls, image: "ClusterImage") -> "MetadataDelta":
         """Return the delta from an empty image to `image`."""
         return cls(
             topics_created=set(image.topics_by_id),

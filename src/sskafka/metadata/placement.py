@@ -34,7 +34,7 @@ def place_replicas(
     unfenced = stripe([broker for broker in brokers if broker.is_active])
     fenced = stripe([broker for broker in brokers if broker.fenced])
     _check_enough(len(unfenced), len(unfenced) + len(fenced), replication_factor)
-    return [_place_one(unfenced, fenced, replication_factor, random_start, number) for number in partitions]
+    return [_place_replicas_of(unfenced, fenced, replication_factor, random_start, number) for number in partitions]
 
 
 def stripe(brokers: Sequence[BrokerRegistration]) -> list[BrokerRegistration]:
@@ -55,7 +55,7 @@ def _check_enough(unfenced: int, usable: int, replication_factor: int) -> None:
         )
 
 
-def _place_one(
+def _place_replicas_of(
     unfenced: Sequence[BrokerRegistration],
     fenced: Sequence[BrokerRegistration],
     replication_factor: int,

@@ -46,12 +46,12 @@ class QuotaLimits:
     def of_client(self, key: str, user: str, client_id: str) -> QuotaLimit | None:
         if key not in self._keys:
             return None
-        asked = (key, user, client_id)
-        if asked not in self._found:
+        requested = (key, user, client_id)
+        if requested not in self._found:
             if len(self._found) >= _FOUND_MAX:
                 self._found.clear()
-            self._found[asked] = self._look_up(key, user, client_id)
-        return self._found[asked]
+            self._found[requested] = self._look_up(key, user, client_id)
+        return self._found[requested]
 
     def of_address(self, address: str) -> float | None:
         """Return the connections a second that may come from an address."""

@@ -107,10 +107,10 @@ class _Draft:
         origin = without(state.replicas, state.adding_replicas)
         wanted = _with_target(self._rules.image, state, origin)
         if state.isr and set(state.isr) <= set(state.adding_replicas):
-            wanted = self._without_insync(topic, number, wanted)
+            wanted = self._without_in_sync_replica(topic, number, wanted)
         return plan_change(self._rules, topic, number, wanted)
 
-    def _without_insync(self, topic: TopicImage, number: int, wanted: PartitionImage) -> PartitionImage:
+    def _without_in_sync_replica(self, topic: TopicImage, number: int, wanted: PartitionImage) -> PartitionImage:
         """Handle that no remaining replica is in sync: only an unclean election can restore the original replicas."""
         if not self._rules.allows_unclean(topic.name):
             message = f"cancelling the reassignment of {topic.name}-{number} requires an unclean leader election"

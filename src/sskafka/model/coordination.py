@@ -61,7 +61,7 @@ class _Parked(Enum):
 
 PARKED: Final = _Parked.PARKED
 """The answer of a decision whose requester has to wait: a later decision answers with `Respond`."""
-NoAnswer = Literal[_Parked.PARKED]
+NoResponse = Literal[_Parked.PARKED]
 
 
 class Respond(NamedTuple):
@@ -75,7 +75,7 @@ class Respond(NamedTuple):
 class CoordinatorResult(Generic[R, A]):
     records: Sequence[R] = ()
     """Encoded once, replayed before the next decision, and appended in one batch."""
-    answer: A | NoAnswer = PARKED
+    answer: A | NoResponse = PARKED
     """Sent when the records, and those of all earlier decisions, are committed."""
     effects: Sequence[object] = ()
     """Carried out in this order once the records are committed. If they are not, no effect happens, except that a

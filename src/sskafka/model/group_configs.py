@@ -34,8 +34,8 @@ def validate_group_configs(configs: Mapping[str, str], settings: Settings) -> No
         _check_bounds(name, value, settings)
     for kind in _KINDS:
         session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
-        is_given = session in values or heartbeat in values
-        if is_given and _or_default(session, values, settings) <= _or_default(heartbeat, values, settings):
+        is_set = session in values or heartbeat in values
+        if is_set and _or_default(session, values, settings) <= _or_default(heartbeat, values, settings):
             raise GroupConfigError(f"{session} must be greater than {heartbeat}")
 
 

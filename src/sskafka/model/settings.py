@@ -269,7 +269,7 @@ class Settings:
         return Settings(static, self.dynamic, self.warnings, self.host_name)
 
     def _effective(self, setting: Setting) -> Value:
-        found = _first_given(setting, self.layers())
+        found = _first_set(setting, self.layers())
         if found is not None:
             return found
         return default_of(setting)
@@ -321,7 +321,7 @@ def _not_null(name: str, text: str | None) -> str:
     return text
 
 
-def _first_given(setting: Setting, layers: tuple[Layer, ...]) -> Value:
+def _first_set(setting: Setting, layers: tuple[Layer, ...]) -> Value:
     for layer in layers:
         for name, factor, _ in spellings(setting):
             if name in layer and layer[name].value is not None:

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value(cls: type[T]) -> type[T]:
-    made: Any = _made(cls, "_set(self, {name!r}, {value})")
+    made: Any = _make_class(cls, "_set(self, {name!r}, {value})")
     made.__hash__ = _hash
     made.__setattr__ = _refuse_to_set
     made.__delattr__ = _refuse_to_delete
@@ -28,12 +28,12 @@ def value(cls: type[T]) -> type[T]:
 
 @dataclass_transform(field_specifiers=(field,))
 def structure(cls: type[T]) -> type[T]:
-    made = _made(cls, "self.{name} = {value}")
+    made = _make_class(cls, "self.{name} = {value}")
     made.__hash__ = None
     return made  # type: ignore[no-any-return]
 
 
-def _made(cls: type[Any], assignment: str) -> Any:
+def _make_class(cls: type[Any], assignment: str) -> Any:
     if not cls.__doc__:
         cls.__doc__ = cls.__name__  # an empty text would make dataclass write one about the signature
     made: Any = dataclass(slots=True, init=False, repr=False, eq=False)(cls)

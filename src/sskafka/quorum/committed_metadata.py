@@ -45,7 +45,7 @@ class CommittedMetadata:
     def subscribe(self, listener: Listener) -> None:
         """Call `listener` at once with the whole image, and then after every change."""
         self._listeners.append(listener)
-        listener(MetadataDelta.of_everything(self.image), self.image)
+        listener(MetadataDelta.from_empty(self.image), self.image)
 
     # ---- new images
 

@@ -43,8 +43,8 @@ class QuorumDescriber:
 
     def describe(self, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
         """Answer for the metadata log. As in Kafka, a request for anything else, or more, is invalid."""
-        asked = [(topic.topic_name, item.partition_index) for topic in request.topics for item in topic.partitions]
-        if asked != [(METADATA_TOPIC, PARTITION)]:
+        requested = [(topic.topic_name, item.partition_index) for topic in request.topics for item in topic.partitions]
+        if requested != [(METADATA_TOPIC, PARTITION)]:
             return DescribeQuorumResponse(topics=[_unknown(topic) for topic in request.topics])
         topics = [ResponseTopicData(METADATA_TOPIC, [self._metadata_partition()])]
         nodes = [

@@ -58,14 +58,14 @@ CallLater = Callable[[float, Callable[[], None]], TimerHandle]
 """Takes a delay in seconds and the function to call after it."""
 
 
-class NoAnswer(Enum):
+class NoResponse(Enum):
     """Why a request to another node will not be answered."""
 
     LOST = "no connection could be made in time, or it broke"
     REFUSED = "no process listens at the node's address"
 
 
-Done = Callable[[PeerResponse | NoAnswer], None]
+Done = Callable[[PeerResponse | NoResponse], None]
 
 
 class QuorumNetwork(Protocol):
@@ -209,7 +209,7 @@ class QuorumDriver:
             self._answer(answer)
         for send in ready.requests:
             self._send(send.to, send.request)
-        self._tell(ready)
+        self._notify_listener(ready)
 
     def _change_log(self, ready: Ready) -> None:
         if ready.snapshot_chunk is not None:
@@ -239,7 +239,7 @@ class QuorumDriver:
             if isinstance(append, LeaderAppend):
                 self._steps.append(self.node.resign)
 
-    def _tell(self, ready: Ready) -> None:
+    def _notify_listener(self, ready: Ready) -> None:
         if ready.installed_snapshot is not None:
             self._listener.snapshot_installed(ready.installed_snapshot)
         if ready.high_watermark is not None:
@@ -260,12 +260,12 @@ class QuorumDriver:
         reply(response)
 
     def _send(self, to: int, request: PeerRequest) -> None:
-        def done(response: PeerResponse | NoAnswer) -> None:
-            if not isinstance(response, NoAnswer):
+        def done(response: PeerResponse | NoResponse) -> None:
+            if not isinstance(response, NoResponse):
                 self._take(lambda now_ms: self.node.receive(ResponseReceived(to, request, response), now_ms))
                 return
             self._take(lambda now_ms: self.node.receive(RequestFailed(to, request), now_ms))
-            if response is NoAnswer.REFUSED:
+            if response is NoResponse.REFUSED:
                 self._take(lambda now_ms: self.node.receive(PeerDown(to), now_ms))
 
         self._network.send(to, request, done)

@@ -112,8 +112,8 @@ def format_storage(
     if found and not ignore_formatted:
         raise LogDirectoryError(f"{', '.join(found)}: already formatted; --ignore-formatted leaves it as it is")
     report.already_formatted = list(found)
-    asked = cluster_id or settings["cluster.id"] or None
-    report.cluster_id = _agreed_cluster_id(asked, found) or cluster_id_for(settings, random)
+    requested = cluster_id or settings["cluster.id"] or None
+    report.cluster_id = _agreed_cluster_id(requested, found) or cluster_id_for(settings, random)
     metas = {path: new_meta_properties(settings, report.cluster_id, random) for path in wanted if path not in found}
     check_meta_properties(found | metas, settings["node.id"], settings["log.dir.partition.base"])
     try:
@@ -148,15 +148,15 @@ def _write(
         write_meta_properties(disk, path, meta)
 
 
-def _agreed_cluster_id(asked: str | None, found: dict[str, MetaProperties]) -> str | None:
+def _agreed_cluster_id(requested: str | None, found: dict[str, MetaProperties]) -> str | None:
     """Return the cluster id that was asked for or found: directories that are added to a node join its cluster."""
     existing = {meta.cluster_id for meta in found.values() if meta.cluster_id}
-    if asked is not None and existing - {asked}:
+    if requested is not None and existing - {requested}:
         raise LogDirectoryError(
-            f"the log directories belong to cluster {', '.join(existing)}, not to {asked}. "
+            f"the log directories belong to cluster {', '.join(existing)}, not to {requested}. "
             "Correct log.dirs, or restore meta.properties"
         )
-    return asked or next(iter(existing), None)
+    return requested or next(iter(existing), None)
 
 
 def storage_info(disk: Disk, settings: Settings) -> StorageInfo:

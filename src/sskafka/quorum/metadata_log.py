@@ -44,9 +44,9 @@ _HEADER_BATCH_BYTES_MAX = 64 * 1024
 class MetadataLog:
     """Implements `RaftLog` for the Raft core, and the disk operations that its `Ready` requests."""
 
-    def __init__(self, log: Log, snapshots: dict[SnapshotId, int], missing_before: int | None = None) -> None:
+    def __init__(self, log: Log, snapshots: dict[SnapshotId, int], missing_end_offset: int | None = None) -> None:
         self.log = log
-        self.missing_before = missing_before
+        self.missing_end_offset = missing_end_offset
         """The end offset that the log once had on this disk, until the log has been fetched up to there again.
         `synced-offset` keeps this value until then. None if nothing is missing."""
         self.snapshots = snapshots
@@ -63,7 +63,7 @@ class MetadataLog:
             opened = MetadataOpening(disk, home, settings, now_ms).run()
         except OSError as error:
             raise unusable_file(error) from error
-        metadata_log = cls(opened.log, opened.snapshots, opened.missing_before)
+        metadata_log = cls(opened.log, opened.snapshots, opened.missing_end_offset)
         metadata_log._align_with_snapshots()
         metadata_log._read_setup()
         return metadata_log
@@ -121,7 +121,7 @@ class MetadataLog:
         return latest.epoch if latest else LOG_BEGINNING.epoch
 
     def end_offset_for_epoch(self, epoch: int) -> OffsetAndEpoch | None:
-        known = self._before_the_log()
+        known = self._end_of_replaced_records()
         for found, start_offset in self.log.epochs.entries:
             if found > epoch:
                 break
@@ -130,7 +130,7 @@ class MetadataLog:
             return None
         return OffsetAndEpoch(self._end_of(known.epoch), known.epoch)
 
-    def _before_the_log(self) -> OffsetAndEpoch | None:
+    def _end_of_replaced_records(self) -> OffsetAndEpoch | None:
         if self.start_offset == 0:
             return LOG_BEGINNING
         return next((taken for taken in self.snapshots if taken.offset == self.start_offset), None)
@@ -148,7 +148,7 @@ class MetadataLog:
     def snapshot_id_at(self, end_offset: int) -> SnapshotId:
         """Return the id of a snapshot of all records before `end_offset`, which must not be above the log end."""
         if end_offset == self.start_offset:
-            known = self._before_the_log()
+            known = self._end_of_replaced_records()
             assert known is not None, "a log begins at a snapshot or at 0"
             return known
         return SnapshotId(end_offset, self.log.epochs.epoch_of(end_offset - 1))
@@ -203,7 +203,7 @@ class MetadataLog:
 
     def _note_synced(self, offset: int) -> None:
         """Write `synced-offset`. On a full disk the file keeps its lower offset, which is safe."""
-        if self.missing_before is not None:
+        if self.missing_end_offset is not None:
             return
         try:
             write_synced_offset(self._disk, self.directory, offset)
@@ -213,7 +213,7 @@ class MetadataLog:
     def regained(self) -> None:
         """Note that the records that this disk had lost were fetched again, or were never committed."""
         _log.info("the metadata log is complete again, up to offset %d", self.end_offset)
-        self.missing_before = None
+        self.missing_end_offset = None
         self._note_synced(self.log.recovery_point)
 
     def _lower_synced_offset(self, offset: int) -> None:
@@ -269,7 +269,7 @@ class MetadataLog:
 
     def _restart_at(self, snapshot_id: SnapshotId) -> None:
         """Restart the log at the end of the snapshot. `synced-offset` stays as it is while records are missing."""
-        if self.missing_before is None:
+        if self.missing_end_offset is None:
             self._lower_synced_offset(snapshot_id.offset)
         self.log.truncate_fully_and_start_at(snapshot_id.offset)
 

@@ -22,7 +22,7 @@ from sskafka.quorum.control_batches import QuorumSetup
 from sskafka.quorum.snapshots import check_snapshot, list_snapshots, read_snapshot, set_snapshot_aside, snapshot_path
 from sskafka.raft.log_view import LOG_BEGINNING, SnapshotId
 from sskafka.storage.disk import Disk
-from sskafka.storage.errors import CorruptFileError, DamagedLogError, StorageError, what_to_do
+from sskafka.storage.errors import CorruptFileError, DamagedLogError, StorageError, next_step
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirHealth
@@ -41,14 +41,14 @@ class MetadataError(StorageError):
 
 
 def unusable_file(error: OSError) -> MetadataError:
-    return MetadataError(f"the metadata log cannot be opened: {error}{what_to_do(error)}")
+    return MetadataError(f"the metadata log cannot be opened: {error}{next_step(error)}")
 
 
 class OpenedMetadata(NamedTuple):
     log: Log
     snapshots: dict[SnapshotId, int]
     """Sizes in bytes, oldest snapshot first."""
-    missing_before: int | None
+    missing_end_offset: int | None
     """The end that the log once had on this disk, if it ends earlier now."""
 
 
@@ -77,12 +77,12 @@ class MetadataOpening:
         """Raise MetadataError if the metadata cannot be used."""
         log = self._open_log()
         if self._damaged:
-            log = self._do_without_damaged_snapshots(log)
+            log = self._drop_damaged_snapshots(log)
         if read_topic_id(self._disk, self._directory) is None:
             write_topic_id(self._disk, self._directory, METADATA_TOPIC_ID)
-        return OpenedMetadata(log, self._snapshots, self._missing_before(log))
+        return OpenedMetadata(log, self._snapshots, self._missing_end_offset(log))
 
-    def _missing_before(self, log: Log) -> int | None:
+    def _missing_end_offset(self, log: Log) -> int | None:
         """Return the end offset of the records that are lost. None if there are none, or if a snapshot has all of them:
         then the node crashed while that snapshot replaced the log."""
         if self._synced_offset is None:
@@ -100,12 +100,12 @@ class MetadataOpening:
         try:
             log = self._recover(synced_offset)
         except DamagedLogError as error:
-            self._let_others_replace(str(error), synced_offset)
+            self._require_other_voters(str(error), synced_offset)
             return self._recover(None)
         if synced_offset is not None and log.log_end_offset < synced_offset:
             where = f"the metadata log in {self._directory} ends at offset {log.log_end_offset}"
             try:
-                self._let_others_replace(where, synced_offset)
+                self._require_other_voters(where, synced_offset)
             except MetadataError:
                 log.abandon()
                 raise
@@ -123,7 +123,7 @@ class MetadataOpening:
             kept_before=kept_before,
         )
 
-    def _let_others_replace(self, problem: str, synced_offset: int | None) -> None:
+    def _require_other_voters(self, problem: str, synced_offset: int | None) -> None:
         """Refuse to lose what was on this disk, unless there are other voters to fetch it from."""
         if not self._has_other_voters():
             raise MetadataError(_lost_metadata(self._home, problem, synced_offset))
@@ -161,9 +161,9 @@ class MetadataOpening:
                 problems[snapshot_id] = str(error)
         return problems
 
-    def _do_without_damaged_snapshots(self, log: Log) -> Log:
+    def _drop_damaged_snapshots(self, log: Log) -> Log:
         problems = "; ".join(self._damaged.values())
-        if self._has_records_of_damaged_snapshots(log):
+        if self._log_replaces_damaged_snapshots(log):
             log.abandon()
             self._set_aside(list(self._damaged))
             _log.error("%s; the log has all of its records, the file is set aside", problems)
@@ -172,7 +172,7 @@ class MetadataOpening:
         self._set_aside(list(self._snapshots))
         return log
 
-    def _has_records_of_damaged_snapshots(self, log: Log) -> bool:
+    def _log_replaces_damaged_snapshots(self, log: Log) -> bool:
         """Return whether the segments reach from an intact snapshot, or from 0, to the end of the damaged ones."""
         intact = [taken for taken in self._snapshots if taken not in self._damaged]
         first_offset = next(iter(log.segments)).base_offset

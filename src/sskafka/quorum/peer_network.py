@@ -14,7 +14,7 @@ from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import ZERO_UUID, Uuid
 from sskafka.model.settings import Settings
 from sskafka.quorum.control_batches import QuorumSetup
-from sskafka.quorum.driver import Done, NoAnswer
+from sskafka.quorum.driver import Done, NoResponse
 from sskafka.quorum.raft_messages import response_from_wire, to_wire
 from sskafka.raft.messages import FetchRequest, FetchSnapshotRequest, PeerRequest, PeerResponse
 from sskafka.raft.voters import VoterSet
@@ -53,12 +53,12 @@ class PeerNetwork:
 
     def _received(
         self, to: int, request: PeerRequest, outcome: Message | Exception, link: BrokerLink
-    ) -> PeerResponse | NoAnswer:
+    ) -> PeerResponse | NoResponse:
         name = type(request).__name__
         if isinstance(outcome, Exception):
             _log.debug("%s to node %d failed: %s", name, to, outcome)
             is_refused = isinstance(outcome, ConnectionRefusedByBrokerError)
-            return NoAnswer.REFUSED if is_refused else NoAnswer.LOST
+            return NoResponse.REFUSED if is_refused else NoResponse.LOST
         try:
             return response_from_wire(outcome)
         except KafkaError as error:
@@ -68,7 +68,7 @@ class PeerNetwork:
         except Exception as error:  # whatever is wrong with the response: the Raft core asks again
             _log.warning("the response of node %d to %s is not valid: %s", to, name, error)
             link.drop()
-        return NoAnswer.LOST
+        return NoResponse.LOST
 
 
 def voter_set(settings: Settings, setup: QuorumSetup) -> VoterSet:

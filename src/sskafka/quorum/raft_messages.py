@@ -128,24 +128,24 @@ def response_from_wire(response: Message) -> raft.PeerResponse:
     """Convert a response. Raises KafkaError if it has a top-level error or no partition."""
     match response:
         case vote.VoteResponse(error_code=error_code, topics=topics):
-            voted = _only(topics, error_code)
+            voted = _only_partition(topics, error_code)
             error = ErrorCode(voted.error_code)
             return raft.VoteResponse(error, voted.leader_id, voted.leader_epoch, voted.vote_granted)
         case begin_quorum_epoch.BeginQuorumEpochResponse(error_code=error_code, topics=topics):
-            begun = _only(topics, error_code)
+            begun = _only_partition(topics, error_code)
             return raft.BeginQuorumEpochResponse(ErrorCode(begun.error_code), begun.leader_id, begun.leader_epoch)
         case end_quorum_epoch.EndQuorumEpochResponse(error_code=error_code, topics=topics):
-            ended = _only(topics, error_code)
+            ended = _only_partition(topics, error_code)
             return raft.EndQuorumEpochResponse(ErrorCode(ended.error_code), ended.leader_id, ended.leader_epoch)
         case fetch.FetchResponse(error_code=error_code, responses=topics):
-            return _fetched(_only(topics, error_code))
+            return _fetched(_only_partition(topics, error_code))
         case fetch_snapshot.FetchSnapshotResponse(error_code=error_code, topics=topics):
-            return _snapshot_fetched(_only(topics, error_code))
+            return _snapshot_fetched(_only_partition(topics, error_code))
         case _:
             raise TypeError(f"{type(response).__name__} is not a response of the quorum")
 
 
-def _only(topics: list[Any], error_code: int = ErrorCode.NONE) -> Any:
+def _only_partition(topics: list[Any], error_code: int = ErrorCode.NONE) -> Any:
     """Return the only partition of a message."""
     if error_code != ErrorCode.NONE:
         raise KafkaError(ErrorCode(error_code))
@@ -193,33 +193,33 @@ def request_from_wire(
     match request:
         case vote.VoteRequest(voter_id=voter_id, topics=topics):
             _check_voter(voter_id, node_id)
-            asked = _only(topics)
-            _check_directory(asked.voter_directory_id, directories.get(node_id), is_optional=True)
-            _check_directory(asked.replica_directory_id, directories.get(asked.replica_id))
-            return _vote_asked(asked)
+            requested = _only_partition(topics)
+            _check_directory(requested.voter_directory_id, directories.get(node_id), is_optional=True)
+            _check_directory(requested.replica_directory_id, directories.get(requested.replica_id))
+            return _vote_from_wire(requested)
         case begin_quorum_epoch.BeginQuorumEpochRequest(voter_id=voter_id, topics=topics):
             _check_voter(voter_id, node_id)
-            begun = _only(topics)
+            begun = _only_partition(topics)
             _check_directory(begun.voter_directory_id, directories.get(node_id), is_optional=True)
             return raft.BeginQuorumEpochRequest(begun.leader_id, begun.leader_epoch)
         case end_quorum_epoch.EndQuorumEpochRequest(topics=topics):
-            ended = _only(topics)
+            ended = _only_partition(topics)
             candidates = [candidate.candidate_id for candidate in ended.preferred_candidates]
             successors = tuple(candidates or ended.preferred_successors)
             return raft.EndQuorumEpochRequest(ended.leader_id, ended.leader_epoch, successors)
         case fetch.FetchRequest():
-            fetched = _only(request.topics)
+            fetched = _only_partition(request.topics)
             _check_directory(fetched.replica_directory_id, directories.get(fetching_replica_id(request)))
-            return _fetch_asked(request, fetched)
+            return _fetch_from_wire(request, fetched)
         case fetch_snapshot.FetchSnapshotRequest():
-            part = _only(request.topics)
+            part = _only_partition(request.topics)
             _check_directory(part.replica_directory_id, directories.get(request.replica_id))
-            return _snapshot_asked(request, part)
+            return _snapshot_from_wire(request, part)
 
 
-def _check_cluster(asked: str | None, cluster_id: str) -> None:
-    if asked is not None and asked != cluster_id:
-        text = f"this node belongs to cluster {cluster_id}, not to {asked}"
+def _check_cluster(requested: str | None, cluster_id: str) -> None:
+    if requested is not None and requested != cluster_id:
+        text = f"this node belongs to cluster {cluster_id}, not to {requested}"
         raise KafkaError(ErrorCode.INCONSISTENT_CLUSTER_ID, text)
 
 
@@ -234,7 +234,7 @@ def _check_directory(claimed: Uuid, known: Uuid | None, *, is_optional: bool = F
         raise KafkaError(ErrorCode.INCONSISTENT_VOTER_SET, text)
 
 
-def _vote_asked(partition: vote.RequestPartitionData) -> raft.VoteRequest:
+def _vote_from_wire(partition: vote.RequestPartitionData) -> raft.VoteRequest:
     log_end = OffsetAndEpoch(partition.last_offset, partition.last_offset_epoch)
     return raft.VoteRequest(partition.replica_id, partition.replica_epoch, log_end, partition.pre_vote)
 
@@ -244,7 +244,7 @@ def fetching_replica_id(request: fetch.FetchRequest) -> int:
     return request.replica_id if request.replica_id != NOTHING else request.replica_state.replica_id
 
 
-def _fetch_asked(request: fetch.FetchRequest, partition: fetch.FetchPartition) -> raft.FetchRequest:
+def _fetch_from_wire(request: fetch.FetchRequest, partition: fetch.FetchPartition) -> raft.FetchRequest:
     replica_id = fetching_replica_id(request)
     if replica_id == NOTHING:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "only nodes of the cluster may fetch the metadata log")
@@ -259,7 +259,7 @@ def _fetch_asked(request: fetch.FetchRequest, partition: fetch.FetchPartition) -
     )
 
 
-def _snapshot_asked(
+def _snapshot_from_wire(
     request: fetch_snapshot.FetchSnapshotRequest, partition: fetch_snapshot.RequestPartitionSnapshot
 ) -> raft.FetchSnapshotRequest:
     return raft.FetchSnapshotRequest(

@@ -264,7 +264,7 @@ class RaftNode:
         is_awaited = self.state.peers.complete(source, request)
         role, epoch = self.state.role, self.state.epoch
         if isinstance(response, FetchResponse) and response.error is ErrorCode.NONE:
-            self.state.is_led_by(source, response.leader_epoch)
+            self.state.note_leader_answers(source, response.leader_epoch)
         self.state.learn(response.leader_id, response.leader_epoch, now_ms)
         if is_awaited and self.state.role is role and self.state.epoch == epoch:
             self._dispatch_response(source, request, response, now_ms)

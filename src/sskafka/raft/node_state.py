@@ -267,7 +267,7 @@ class NodeState:
             self.become_follower(leader_id, epoch, now_ms)
         self.verified_epoch = self.epoch
 
-    def is_led_by(self, leader_id: int, epoch: int) -> None:
+    def note_leader_answers(self, leader_id: int, epoch: int) -> None:
         """Note that a leader answers fetches. A late answer from before its election may have said that it does not."""
         if self.ended == LeaderAndEpoch(leader_id, epoch):
             self.ended = None

@@ -87,7 +87,7 @@ class BatchReplacement:
         try:
             while offset < damage.end_offset and len(found) < damage.size_bytes:
                 answered: asyncio.Future[FetchResponse | Exception] = asyncio.get_running_loop().create_future()
-                link.ask(_request(partition, offset), FetchResponse, partial(_tell, answered))
+                link.ask(_request(partition, offset), FetchResponse, partial(_complete, answered))
                 records = whole_batches(memoryview(_records(await asyncio.wait_for(answered, TIMEOUT_S))))
                 before = offset
                 for position, next_offset, size_bytes in _within(records, damage):
@@ -102,7 +102,7 @@ class BatchReplacement:
         return bytes(found)
 
 
-def _tell(answered: "asyncio.Future[FetchResponse | Exception]", answer: FetchResponse | Exception) -> None:
+def _complete(answered: "asyncio.Future[FetchResponse | Exception]", answer: FetchResponse | Exception) -> None:
     if not answered.done():
         answered.set_result(answer)
 

@@ -57,7 +57,7 @@ class DirectoryReports:
         self._unreported[Replica(topic_id, index)] = directory_id
         self._is_wanted.set()
 
-    def report_home(self, logs: LogManager, partition: Partition) -> None:
+    def report_directory(self, logs: LogManager, partition: Partition) -> None:
         """Report the directory of the replica, which may have failed just now."""
         home = logs.directory_at(partition.log_directory.path)
         if home is not None and home.directory_id is not None:
@@ -65,10 +65,10 @@ class DirectoryReports:
 
     async def reported(self, topic_id: Uuid, index: int, directory_id: Uuid) -> ErrorCode:
         """Wait until the controller has accepted or rejected the report."""
-        told: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(Replica(topic_id, index), []).append(told)
+        outcome: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(Replica(topic_id, index), []).append(outcome)
         self.report(topic_id, index, directory_id)
-        return await told
+        return await outcome
 
     async def run(self) -> None:
         while True:
@@ -118,6 +118,6 @@ class DirectoryReports:
         if self._unreported.get(replica) != directory_id:
             return
         del self._unreported[replica]
-        for told in self._waiting.pop(replica, ()):
-            if not told.done():
-                told.set_result(error)
+        for outcome in self._waiting.pop(replica, ()):
+            if not outcome.done():
+                outcome.set_result(error)

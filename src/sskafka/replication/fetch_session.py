@@ -20,7 +20,7 @@ Key = tuple[Uuid, int]
 """Topic id and partition."""
 
 
-class Asked(NamedTuple):
+class PartitionFetchData(NamedTuple):
     """The fetch parameters of one partition."""
 
     leader_epoch: int
@@ -33,7 +33,7 @@ class FetchSessionHandler:
     def __init__(self, partition_max_bytes: int) -> None:
         self.session_id = NO_SESSION
         self.epoch = INITIAL_EPOCH
-        self.known: dict[Key, Asked] = {}
+        self.known: dict[Key, PartitionFetchData] = {}
         """The parameters that the leader knows, including those of the pending request."""
         self._partition_max_bytes = partition_max_bytes
 
@@ -41,14 +41,16 @@ class FetchSessionHandler:
     def is_full(self) -> bool:
         return self.epoch == INITIAL_EPOCH
 
-    def tell(self, asked: dict[Key, Asked], forgotten: Iterable[Key]) -> tuple[list[FetchTopic], list[ForgottenTopic]]:
-        """Return the partitions of the request. `asked`: all for a full request, otherwise the changed ones."""
+    def build_request(
+        self, wanted: dict[Key, PartitionFetchData], forgotten: Iterable[Key]
+    ) -> tuple[list[FetchTopic], list[ForgottenTopic]]:
+        """Return the partitions of the request. `wanted`: all for a full request, otherwise the changed ones."""
         if self.is_full:
             self.known.clear()
         dropped = [key for key in forgotten if self.known.pop(key, None) is not None]
-        news = {key: what for key, what in asked.items() if self.known.get(key) != what}
-        self.known.update(news)
-        return self._topics(news), _forgotten_topics(dropped)
+        changed = {key: what for key, what in wanted.items() if self.known.get(key) != what}
+        self.known.update(changed)
+        return self._topics(changed), _forgotten_topics(dropped)
 
     def answered(self, session_id: int) -> None:
         """Note that the leader accepted the request. `session_id` is 0 if the leader keeps no session."""
@@ -62,9 +64,9 @@ class FetchSessionHandler:
         """Start over with a full request, which names the old session so that the leader can drop it."""
         self.epoch = INITIAL_EPOCH
 
-    def _topics(self, asked: dict[Key, Asked]) -> list[FetchTopic]:
+    def _topics(self, wanted: dict[Key, PartitionFetchData]) -> list[FetchTopic]:
         topics: dict[Uuid, FetchTopic] = {}
-        for (topic_id, index), what in asked.items():
+        for (topic_id, index), what in wanted.items():
             topic = topics.get(topic_id)
             if topic is None:
                 topics[topic_id] = topic = FetchTopic(topic_id=topic_id)

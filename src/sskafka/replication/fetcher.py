@@ -19,11 +19,11 @@ from sskafka.model.ids import EpochEnd
 from sskafka.model.settings import Settings
 from sskafka.partition.truncation import UNDEFINED
 from sskafka.replication.cluster_links import ClusterLinks
-from sskafka.replication.fetch_session import Asked, FetchSessionHandler, Key
+from sskafka.replication.fetch_session import FetchSessionHandler, Key, PartitionFetchData
 from sskafka.replication.follower_log import (
     OffsetReset,
     append_fetched,
-    drop_what_leader_deleted,
+    restart_after_leader_deletion,
     truncate_by,
 )
 from sskafka.replication.partition import Partition
@@ -84,7 +84,7 @@ class ReplicaFetcher:
         self._throttle = throttle
         self._session = FetchSessionHandler(limits.partition_max_bytes)
         self._partitions: dict[Key, Partition] = {}
-        self._to_tell: set[Key] = set()
+        self._to_send: set[Key] = set()
         """Partitions whose fetch parameters may differ from what the leader knows."""
         self._paused: set[Key] = set()
         self._held_back: dict[Key, Partition] = {}
@@ -112,14 +112,14 @@ class ReplicaFetcher:
         self._partitions[key] = partition
         self._paused.discard(key)
         self._held_back.pop(key, None)
-        self._to_tell.add(key)
+        self._to_send.add(key)
         self._maybe_await_flush(key, partition)
         self._soon(self._maybe_send)
 
     def remove(self, partition: Partition) -> None:
         key = _key(partition)
         if self._partitions.pop(key, None) is not None:
-            self._to_tell.discard(key)
+            self._to_send.discard(key)
             self._paused.discard(key)
             self._held_back.pop(key, None)
             self._unflushed.discard(key)
@@ -144,12 +144,12 @@ class ReplicaFetcher:
             return
         session = self._session
         if session.is_full:
-            self._to_tell.update(key for key in self._partitions if key not in self._paused)
-        if not self._to_tell and (session.is_full or session.known.keys() <= self._to_forget):
+            self._to_send.update(key for key in self._partitions if key not in self._paused)
+        if not self._to_send and (session.is_full or session.known.keys() <= self._to_forget):
             return  # all partitions are paused or removed
-        asked = {key: _asked(self._partitions[key]) for key in self._to_tell}
-        topics, forgotten = session.tell(asked, self._to_forget)
-        self._to_tell.clear()
+        wanted = {key: _fetch_data_of(self._partitions[key]) for key in self._to_send}
+        topics, forgotten = session.build_request(wanted, self._to_forget)
+        self._to_send.clear()
         self._to_forget.clear()
         self._is_busy = True
         limits = self._limits
@@ -198,7 +198,7 @@ class ReplicaFetcher:
                 for topic in answer.responses
                 for data in topic.partitions
             )
-            self._work_off()
+            self._process_answers()
 
     def _begin_again(self, delay_ms: float) -> None:
         self._session.lost()
@@ -208,24 +208,24 @@ class ReplicaFetcher:
         self._is_busy = False
         self._maybe_send()
 
-    def _work_off(self) -> None:
+    def _process_answers(self) -> None:
         """Process answers for one turn of the event loop. Send the next request when all are processed."""
         room = TURN_BYTES
         while self._answers and room > 0:
             key, data = self._answers.popleft()
             room -= self._take(key, data)
         if self._answers:
-            self._soon(self._work_off)
+            self._soon(self._process_answers)
         else:
             self._go_on()
 
     def _take(self, key: Key, data: PartitionData) -> int:
         """Apply one partition's answer. Return the number of bytes appended."""
-        partition, asked = self._partitions.get(key), self._session.known.get(key)
-        if partition is None or asked is None or key in self._paused:
+        partition, wanted = self._partitions.get(key), self._session.known.get(key)
+        if partition is None or wanted is None or key in self._paused:
             return 0
-        if asked[:2] != (partition.leadership.leader_epoch, partition.log_end_offset):
-            self._ask_anew(key)
+        if wanted[:2] != (partition.leadership.leader_epoch, partition.log_end_offset):
+            self._refetch(key)
             return 0
         try:
             return self._apply(key, partition, data)
@@ -241,10 +241,10 @@ class ReplicaFetcher:
         self._pause(key)
         return 0
 
-    def _ask_anew(self, key: Key) -> None:
+    def _refetch(self, key: Key) -> None:
         """Forget and add the partition again: the answer was not applied, so the leader must not assume that it was."""
         self._to_forget.add(key)
-        self._to_tell.add(key)
+        self._to_send.add(key)
 
     def _apply(self, key: Key, partition: Partition, data: PartitionData) -> int:
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
@@ -256,21 +256,21 @@ class ReplicaFetcher:
         diverging = data.diverging_epoch
         if diverging.end_offset != UNDEFINED:
             truncate_by(partition, EpochEnd(diverging.epoch, diverging.end_offset), data.log_start_offset)
-            self._ask_anew(key)  # the high watermark in the answer may not apply to this log yet
+            self._refetch(key)  # the high watermark in the answer may not apply to this log yet
             return 0
         return self._append(key, partition, data)
 
     def _append(self, key: Key, partition: Partition, data: PartitionData) -> int:
         size_bytes = 0
-        drop_what_leader_deleted(partition, data.log_start_offset)
+        restart_after_leader_deletion(partition, data.log_start_offset)
         if data.records:
             size_bytes = append_fetched(partition, memoryview(data.records), self._clock.now_ms())
             self._counters.bytes_in += size_bytes
-            self._to_tell.add(key)
-            self._maybe_hold_back(key, partition, size_bytes)
+            self._to_send.add(key)
+            self._maybe_throttle(key, partition, size_bytes)
         partition.follow_high_watermark(data.high_watermark)
         if partition.follow_log_start(data.log_start_offset):
-            self._to_tell.add(key)
+            self._to_send.add(key)
         self._maybe_await_flush(key, partition)
         self._failures.pop(key, None)
         return size_bytes
@@ -281,7 +281,7 @@ class ReplicaFetcher:
             self._unflushed.add(key)
             partition.on_flushed = self._maybe_send
 
-    def _maybe_hold_back(self, key: Key, partition: Partition, size_bytes: int) -> None:
+    def _maybe_throttle(self, key: Key, partition: Partition, size_bytes: int) -> None:
         """Pause a throttled replica that has used its share, unless it is in sync, because producers wait for those."""
         if not self._is_throttled(partition):
             return
@@ -289,18 +289,18 @@ class ReplicaFetcher:
         if self._throttle.wait_ms():
             self._stop_asking(key)
             self._held_back[key] = partition
-            self._look_at_throttle_later()
+            self._schedule_throttle_check()
 
     def _is_throttled(self, partition: Partition) -> bool:
         return partition.throttled.fetching and self._broker_id not in partition.leadership.isr
 
-    def _look_at_throttle_later(self) -> None:
+    def _schedule_throttle_check(self) -> None:
         """Check the throttle again later. Only the newest timer counts, because the older ones are outdated."""
         number = self._throttle_timer = self._throttle_timer + 1
         delay_s = self._throttle.wait_ms() / 1000
-        self._links.call_later(delay_s, lambda: self.look_at_throttle() if number == self._throttle_timer else None)
+        self._links.call_later(delay_s, lambda: self.check_throttle() if number == self._throttle_timer else None)
 
-    def look_at_throttle(self) -> None:
+    def check_throttle(self) -> None:
         """Resume partitions that the throttle no longer holds back: the rate allows it, or the throttle has changed."""
         must_wait = self._throttle.wait_ms() > 0
         resumed = [
@@ -312,7 +312,7 @@ class ReplicaFetcher:
             del self._held_back[key]
             self._resume(key, partition)
         if self._held_back:
-            self._look_at_throttle_later()
+            self._schedule_throttle_check()
 
     # -- failures
 
@@ -333,7 +333,7 @@ class ReplicaFetcher:
 
     def _stop_asking(self, key: Key) -> None:
         self._paused.add(key)
-        self._to_tell.discard(key)
+        self._to_send.discard(key)
         self._to_forget.add(key)
 
     def _resume(self, key: Key, partition: Partition) -> None:
@@ -368,7 +368,7 @@ def _key(partition: Partition) -> Key:
     return partition.topic_id, partition.topic_partition.partition
 
 
-def _asked(partition: Partition) -> Asked:
-    return Asked(
+def _fetch_data_of(partition: Partition) -> PartitionFetchData:
+    return PartitionFetchData(
         partition.leadership.leader_epoch, partition.log_end_offset, partition.last_epoch(), partition.log_start_offset
     )

@@ -63,10 +63,10 @@ class Fetchers:
         for partition in list(self._lane_of):
             self.follow(partition)
 
-    def look_at_throttle(self) -> None:
+    def check_throttle(self) -> None:
         """Apply a change of the throttle's rate or of its replicas."""
         for fetcher in self._fetchers.values():
-            fetcher.look_at_throttle()
+            fetcher.check_throttle()
 
     def stop(self) -> None:
         for fetcher in self._fetchers.values():

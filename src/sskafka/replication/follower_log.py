@@ -48,10 +48,10 @@ def _begins_inside(partition: Partition, error: UnexpectedAppendOffsetError) -> 
 def truncate_by(partition: Partition, diverging: EpochEnd, leader_log_start_offset: int) -> None:
     own = partition.end_offset_for_epoch(diverging.epoch)
     partition.truncate_to(plan_truncation(diverging, own, partition.log_end_offset))
-    drop_what_leader_deleted(partition, leader_log_start_offset)
+    restart_after_leader_deletion(partition, leader_log_start_offset)
 
 
-def drop_what_leader_deleted(partition: Partition, leader_log_start_offset: int) -> None:
+def restart_after_leader_deletion(partition: Partition, leader_log_start_offset: int) -> None:
     """Start over if the leader has deleted everything that this log holds: the logs cannot be compared any more."""
     if partition.log_start_offset < partition.log_end_offset <= leader_log_start_offset:
         partition.restart_at(leader_log_start_offset)

@@ -57,7 +57,7 @@ class Housekeeping:
         self._logs.checkpoint_recovery_points()
         self._logs.checkpoint_log_start_offsets()
 
-    async def keep_log_starts(self) -> None:
+    async def sync_log_start_offsets(self) -> None:
         """Write the log start offsets to disk before returning."""
         await self._in_thread(self._logs.checkpoint_log_start_offsets)
 
@@ -82,7 +82,7 @@ class Housekeeping:
             await self._in_thread(self._logs.checkpoint_recovery_points)
             await self._in_thread(self._logs.checkpoint_cleaned_offsets)
         if self._is_due("log starts", settings["log.flush.start.offset.checkpoint.interval.ms"]):
-            await self.keep_log_starts()
+            await self.sync_log_start_offsets()
 
     async def _retire_segments(self, now_ms: int) -> None:
         stop_ms = self._clock.monotonic_ms() + TURN_MS

@@ -63,13 +63,13 @@ class IsrChanges(RequestQueue[Change, AlterPartitionResponse]):
         elif outcome.error_code != ErrorCode.NONE:
             _log.info("the controller rejected ISR changes: %s", ErrorCode(outcome.error_code).name)
         else:
-            unsettled = _unsettled(items, outcome)
+            unsettled = _changes_to_retry(items, outcome)
         for item in unsettled:
             self.add(item)
         return RETRY_BACKOFF_S if unsettled else 0
 
 
-def _unsettled(items: Sequence[Change], response: AlterPartitionResponse) -> Sequence[Change]:
+def _changes_to_retry(items: Sequence[Change], response: AlterPartitionResponse) -> Sequence[Change]:
     """Apply the results. Return the changes that must be sent again."""
     results = {
         (topic.topic_id, result.partition_index): result for topic in response.topics for result in topic.partitions

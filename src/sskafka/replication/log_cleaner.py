@@ -106,7 +106,7 @@ class LogCleaner:
                     cleanable.append(find_cleanable(log, partition.last_stable_offset, now_ms))
                 except StorageError as error:
                     _log.error("%s: %s", log.topic_partition, error)
-        self.metrics.looked_at(cleanable)
+        self.metrics.checked(cleanable)
         return dirtiest(cleanable)
 
     def _is_left_alone(self, log: Log) -> bool:
@@ -131,7 +131,7 @@ class LogCleaner:
 
     async def _clean_by(self, child: CleanerChild, chosen: CleanableLog, limits: CleaningLimits) -> None:
         try:
-            await self._work_off(child, chosen, limits)
+            await self._process_answers(child, chosen, limits)
         except StorageError as error:
             _log.error("%s was not compacted: %s", chosen.log.topic_partition, error)
             self._leave_alone_for_now(chosen.log)
@@ -151,7 +151,7 @@ class LogCleaner:
         self._children.add(child)
         return child
 
-    async def _work_off(self, child: CleanerChild, chosen: CleanableLog, limits: CleaningLimits) -> None:
+    async def _process_answers(self, child: CleanerChild, chosen: CleanableLog, limits: CleaningLimits) -> None:
         log, truncations = chosen.log, chosen.log.truncations
         async for answer in child.clean(chosen.job(self._clock.now_ms(), limits)):
             match answer:
@@ -263,7 +263,7 @@ class CleanerMetrics:
             del self._uncleanable[log]
         return self._uncleanable
 
-    def looked_at(self, cleanable: Sequence[CleanableLog]) -> None:
+    def checked(self, cleanable: Sequence[CleanableLog]) -> None:
         self._last_run_ms = self._clock.monotonic_ms()
         self._max_dirty_ratio = max((one.dirty_ratio for one in cleanable), default=0.0)
 

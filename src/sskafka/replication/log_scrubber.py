@@ -34,9 +34,9 @@ from sskafka.storage.segment import Segment
 _log = logging.getLogger(__name__)
 
 STEP_BYTES = 128 * 1024
-REST_FACTOR = 19
+PAUSE_FACTOR = 19
 """The scrubber rests this many times as long as a step took: it uses at most a twentieth of a core."""
-LOOK_INTERVAL_S = 1.0
+CHECK_INTERVAL_S = 1.0
 RETRY_INTERVAL_MS = 10_000
 PROGRESS_INTERVAL_MS = 10_000
 
@@ -101,7 +101,7 @@ class LogScrubber:
 
     async def run(self) -> None:
         while True:
-            await self._wait(LOOK_INTERVAL_S)
+            await self._wait(CHECK_INTERVAL_S)
             await self._verify_suspects()
             await self._maybe_retry()
             if self._is_due():
@@ -169,7 +169,7 @@ class LogScrubber:
                 size_bytes = scrub.position - read_before
                 self.bytes_read += size_bytes
                 if not is_urgent:
-                    await self._rest(size_bytes, self._clock.monotonic_ms() - began_ms)
+                    await self._pause(size_bytes, self._clock.monotonic_ms() - began_ms)
         except OSError as error:
             log.log_directory.read_failed(error)
             return
@@ -177,9 +177,9 @@ class LogScrubber:
             for damage in scrub.found:
                 await self._found(partition, log, damage)
 
-    async def _rest(self, size_bytes: int, step_ms: float) -> None:
+    async def _pause(self, size_bytes: int, step_ms: float) -> None:
         rate: int = self._settings()["log.scrub.bytes.per.second"]
-        await self._wait(max(size_bytes / rate, step_ms * REST_FACTOR / 1000))
+        await self._wait(max(size_bytes / rate, step_ms * PAUSE_FACTOR / 1000))
         await self._verify_suspects()
         await self._maybe_retry()
 

@@ -57,7 +57,7 @@ class DelayedFetch(Protocol):
 class DataWaiter(Protocol):
     """Waits for new data in this partition: a parked fetch, or the session of a follower."""
 
-    def take_note(self) -> DelayedFetch | None:
+    def note_data(self) -> DelayedFetch | None:
         """Note new data. Return the fetch that waits for it, which is called once all new data is noted."""
         ...
 
@@ -105,7 +105,7 @@ class PartitionHost(Protocol):
 
     def wake_soon(self, partition: "Partition") -> None: ...
 
-    def tell_followers_later(self, partition: "Partition") -> None: ...
+    def wake_followers_later(self, partition: "Partition") -> None: ...
 
     def ask_for_isr(self, partition: "Partition", change: IsrChange) -> None: ...
 
@@ -303,7 +303,7 @@ class Partition:
         if self.data_waiters:
             self._host.wake_soon(self)
         if self.follower_waiters:
-            self._host.tell_followers_later(self)
+            self._host.wake_followers_later(self)
 
     # -- reading
 
@@ -513,7 +513,7 @@ class Partition:
             self._host.counters.count_isr_change(before, len(isr))
             self._in_sync_changed()
             for waiter in self.follower_waiters:
-                waiter.take_note()
+                waiter.note_data()
 
     def _in_sync_changed(self) -> None:
         leader = self.leader
@@ -622,15 +622,15 @@ class Partition:
     def start_at(self, log_start_offset: int) -> None:
         """Advance the log start offset (DeleteRecords)."""
         self.log.increment_log_start_offset(log_start_offset)
-        self._tell_log_start()
+        self._propagate_log_start()
 
     def retire_segments(self, now_ms: int) -> int:
         """Delete the segments that retention no longer keeps. Return their number."""
         gone = self.log.retire_segments(now_ms)
         if gone:
-            self._tell_log_start()
+            self._propagate_log_start()
         return gone
 
-    def _tell_log_start(self) -> None:
+    def _propagate_log_start(self) -> None:
         if self.follower_waiters:
-            self._host.tell_followers_later(self)
+            self._host.wake_followers_later(self)

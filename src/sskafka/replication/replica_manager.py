@@ -107,7 +107,7 @@ class ReplicaManager:
         self._image = ClusterImage()
         self._topics: dict[str | Uuid, TopicReplicas] = {}  # each topic twice: by name and by id
         self._to_wake: dict[Partition, None] = {}
-        self._to_tell: dict[Partition, None] = {}
+        self._followers_to_wake: dict[Partition, None] = {}
         self._changes = WorkQueue(clock, call_soon)
         self._is_stopped = False
         for directory in logs.directories:
@@ -233,17 +233,17 @@ class ReplicaManager:
 
     def _wake(self) -> None:
         partitions, self._to_wake = self._to_wake, {}
-        _tell(waiter for partition in partitions for waiter in [*partition.follower_waiters, *partition.data_waiters])
+        _notify(waiter for partition in partitions for waiter in [*partition.follower_waiters, *partition.data_waiters])
 
-    def tell_followers_later(self, partition: Partition) -> None:
+    def wake_followers_later(self, partition: Partition) -> None:
         assert self._links is not None
-        if not self._to_tell:
-            self._links.call_later(HIGH_WATERMARK_DELAY_S, self._tell_followers)
-        self._to_tell[partition] = None
+        if not self._followers_to_wake:
+            self._links.call_later(HIGH_WATERMARK_DELAY_S, self._wake_followers)
+        self._followers_to_wake[partition] = None
 
-    def _tell_followers(self) -> None:
-        partitions, self._to_tell = self._to_tell, {}
-        _tell(waiter for partition in partitions for waiter in list(partition.follower_waiters))
+    def _wake_followers(self) -> None:
+        partitions, self._followers_to_wake = self._followers_to_wake, {}
+        _notify(waiter for partition in partitions for waiter in list(partition.follower_waiters))
 
     # -- lagging followers
 
@@ -283,7 +283,7 @@ class ReplicaManager:
             return
         threads: int = effective_settings(self._settings, image)["num.recovery.threads.per.data.dir"]
         self._changes.pause()
-        self._logs.recover_in_threads(wanted, self._clock.now_ms(), threads, self._tell_recovered)
+        self._logs.recover_in_threads(wanted, self._clock.now_ms(), threads, self._logs_recovered)
 
     def _to_recover(self, delta: MetadataDelta, image: ClusterImage) -> Iterator[LogToRecover]:
         for topic_id, index in delta.changed_partitions():
@@ -294,7 +294,7 @@ class ReplicaManager:
                 config = LogConfig.from_settings(self._topic_config(image, topic.name))
                 yield LogToRecover(topic_partition, topic_id, config)
 
-    def _tell_recovered(self) -> None:
+    def _logs_recovered(self) -> None:
         self._call_soon_threadsafe(self._recovered)
 
     def _recovered(self) -> None:
@@ -399,7 +399,7 @@ class ReplicaManager:
         if self.on_placed is not None:
             self.on_placed(partition)
 
-    def directory_known_of(self, topic_id: Uuid, index: int) -> Uuid | None:
+    def known_directory_of(self, topic_id: Uuid, index: int) -> Uuid | None:
         """Return the directory of this broker's replica in the metadata."""
         state = self._state_of(topic_id, index)
         return None if state is None or self.broker_id not in state.replicas else state.directory_of(self.broker_id)
@@ -474,7 +474,7 @@ class ReplicaManager:
     def _throttles_changed(self) -> None:
         """Apply changed throttle rates or replicas: waiting fetches must be evaluated again."""
         if self._fetchers is not None:
-            self._fetchers.look_at_throttle()
+            self._fetchers.check_throttle()
         for partition in self.partitions():
             if partition.follower_waiters:
                 self.wake_soon(partition)
@@ -490,9 +490,9 @@ class ReplicaManager:
         return effective_settings(self._settings, image).topic_config(image.topic_configs(topic))
 
 
-def _tell(waiters: Iterable[DataWaiter]) -> None:
+def _notify(waiters: Iterable[DataWaiter]) -> None:
     """Wake each fetch once, after all data that it may return has been noted."""
-    parked = dict.fromkeys(waiter.take_note() for waiter in waiters)
+    parked = dict.fromkeys(waiter.note_data() for waiter in waiters)
     for fetch in parked:
         if fetch is not None:
             fetch.data_arrived()

@@ -53,8 +53,8 @@ class ReplicaMoves:
         self._clock = clock
         self._executor = executor
         self._throttle = throttle
-        self._look_again = asyncio.Event()
-        throttle.on_changed = self._look_again.set
+        self._wake_up = asyncio.Event()
+        throttle.on_changed = self._wake_up.set
         self._wanted: dict[TopicPartition, LogDir] = {}
         self._is_wanted = asyncio.Event()
         for directory in logs.directories:
@@ -65,7 +65,7 @@ class ReplicaMoves:
         """Request a move. A replica that is in `target` already stays, and its move to another directory ends."""
         self._wanted[topic_partition] = target
         self._is_wanted.set()
-        self._look_again.set()
+        self._wake_up.set()
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as workers:
@@ -97,7 +97,7 @@ class ReplicaMoves:
         if partition is None:
             self._wanted[topic_partition] = self._wanted.pop(topic_partition)
             return False
-        if self._logs.home_of(topic_partition) is target or not target.is_online:
+        if self._logs.log_dir_of(topic_partition) is target or not target.is_online:
             return True
         move = self._logs.begin_move(topic_partition, target, self._clock.now_ms())
         _log.info("%s moves to %s", topic_partition, target.path)
@@ -158,10 +158,10 @@ class ReplicaMoves:
 
     async def _pause(self, wait_ms: float) -> None:
         """Wait for the throttle. A changed rate or another request to move replicas ends the wait early."""
-        self._look_again.clear()
+        self._wake_up.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_ms / 1000):
-                await self._look_again.wait()
+                await self._wake_up.wait()
 
     async def _sync(self, move: LogMove) -> None:
         """Sync what was copied, so that little is left to sync when the copy replaces the original."""

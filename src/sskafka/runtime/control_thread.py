@@ -57,16 +57,16 @@ class ControlThread:
 class LoopLiveness:
     """Tells whether another event loop is responsive."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, patience_ms: int) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, timeout_ms: int) -> None:
         self._loop = loop
-        self._patience_ms = patience_ms
+        self._timeout_ms = timeout_ms
 
     async def is_turning(self) -> bool:
         """Return whether the loop takes a turn within the time that a busy loop may need."""
         here, turned = asyncio.get_running_loop(), asyncio.Event()
         self._loop.call_soon_threadsafe(lambda: here.call_soon_threadsafe(turned.set))
         try:
-            async with asyncio.timeout(self._patience_ms / 1000):
+            async with asyncio.timeout(self._timeout_ms / 1000):
                 await turned.wait()
         except TimeoutError:
             return False

@@ -66,7 +66,7 @@ class ConnectionDescriptors:
         with self._counting:
             self._connections += 1
 
-    def gave_one_back(self) -> None:
+    def connection_closed(self) -> None:
         with self._counting:
             self._connections -= 1
 

@@ -39,8 +39,8 @@ class Acceptor:
     ) -> None:
         """`make_room` may close a connection in favour of a new one. It returns False if there is none to close.
 
-        The creator of the protocols calls `descriptors.gave_one_back` when a connection is lost. `tls_context` is asked
-        for each connection: its protocol begins after the handshake."""
+        The creator of the protocols calls `descriptors.connection_closed` when a connection is lost. `tls_context` is
+        called for each connection, whose protocol begins after the handshake."""
         self._name = name
         self._bound = bound
         self._make_protocol = make_protocol
@@ -106,7 +106,7 @@ class Acceptor:
                     self._make_protocol, accepted, ssl=self._tls_context(), ssl_handshake_timeout=HANDSHAKE_TIMEOUT_S
                 )
         except OSError as error:
-            self._descriptors.gave_one_back()
+            self._descriptors.connection_closed()
             accepted.close()
             log.debug("%s: a connection ended before it was served: %s", self._name, error)
 

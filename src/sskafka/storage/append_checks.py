@@ -159,7 +159,7 @@ class AppendChecks:
         self._check_header(header)
         is_plain = inspected is None and not attributes & _COMPRESSED_OR_APPEND_TIME
         is_small = is_plain and count <= SLICE_RECORDS and length <= _CHEAP_BYTES_MAX
-        if is_small and self._is_faultless(batches, position, header, now_ms):
+        if is_small and self._is_valid_as_is(batches, position, header, now_ms):
             return header
         summary = self.inspect_inline(batches, position, header, now_ms) if inspected is None else inspected.summary
         corrected = self._corrected(header, summary)
@@ -169,7 +169,7 @@ class AppendChecks:
             return read_header(batches, position)
         return header
 
-    def _is_faultless(self, batches: Buffer, position: int, header: BatchHeader, now_ms: int) -> bool:
+    def _is_valid_as_is(self, batches: Buffer, position: int, header: BatchHeader, now_ms: int) -> bool:
         """Return whether there is nothing to correct or to refuse in a small batch. Nearly all batches pass here; what
         is wrong with others is found by the slower code that names it."""
         _, length, _, _, _, _, _, base_timestamp, max_timestamp, _, _, _, count = header
@@ -206,7 +206,7 @@ class AppendChecks:
         if attributes & _CONTROL_OR_COMPRESSED:
             _check_attributes(header)
         if producer_id >= 0 and (sequence < 0 or epoch < 0):
-            _check_sequence_is_there(header)
+            _check_sequence_present(header)
 
     def inspect(self, batch: Buffer, now_ms: int) -> Inspected:
         """Inspect the records of one produced batch, in a thread; raise the error with which it is rejected."""
@@ -215,7 +215,7 @@ class AppendChecks:
             raise CorruptBatchError("the batch does not match its checksum")
         self._check_header(header)
         max_bytes = decompressed_bytes_max(self.config.max_message_bytes)
-        summary, records = self._inspect(batch, 0, header, now_ms, max_bytes, leave_interpreter_to_others)
+        summary, records = self._inspect(batch, 0, header, now_ms, max_bytes, yield_interpreter)
         recompressed = None
         if self._must_recompress(header):
             recompressed = self._recompress(self._corrected(header, summary), records)
@@ -351,7 +351,7 @@ def _bad_records(errors: list[RecordError]) -> str:
     )
 
 
-def leave_interpreter_to_others() -> None:
+def yield_interpreter() -> None:
     """Sleep for a moment: a thread that computes would otherwise let the event loop wait for every system call."""
     sleep(_PAUSE_SECONDS)
 
@@ -375,7 +375,7 @@ def _check_attributes(header: BatchHeader) -> None:
         raise InvalidRecordError(str(error)) from error  # not retriable
 
 
-def _check_sequence_is_there(header: BatchHeader) -> None:
+def _check_sequence_present(header: BatchHeader) -> None:
     """Require a sequence number. Coordinators may write for a producer without one, clients may not."""
     error = InvalidProducerEpochError if header.base_sequence >= 0 else InvalidRecordError
     raise error(f"producer {header.producer_id} sent epoch {header.producer_epoch} and sequence {header.base_sequence}")

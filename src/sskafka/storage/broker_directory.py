@@ -16,7 +16,7 @@ from sskafka.storage.checkpoints import (
     RECOVERY_POINTS,
     OffsetCheckpoint,
 )
-from sskafka.storage.clean_shutdown import NO_BROKER_EPOCH, mark_clean, take_clean_mark
+from sskafka.storage.clean_shutdown import NO_BROKER_EPOCH, remove_clean_shutdown_file, write_clean_shutdown_file
 from sskafka.storage.closing import close_logs
 from sskafka.storage.disk import Disk, DiskUsage, Lock
 from sskafka.storage.errors import LogDirectoryError
@@ -60,12 +60,12 @@ class LogDir:
         self.flusher = Flusher(self.health, background)
         self.names = SharedSync(disk, path)
         """Syncs the entries of this directory, that is, the names of the logs' own directories."""
-        self._renamed = _Renamed(self.names)
+        self._renamed = _NamesFlush(self.names)
         self.logs: dict[TopicPartition, Log] = {}
         self.futures: dict[TopicPartition, Log] = {}
         """Copies of logs in other directories, which will replace the originals (future replicas)."""
         self._lock = lock
-        broker_epoch = take_clean_mark(disk, path) if failure is None else None
+        broker_epoch = remove_clean_shutdown_file(disk, path) if failure is None else None
         self.was_clean_stop = broker_epoch is not None
         self.previous_broker_epoch = NO_BROKER_EPOCH if broker_epoch is None else broker_epoch
         self._recovery_points = self._checkpoint(RECOVERY_POINTS)
@@ -122,7 +122,7 @@ class LogDir:
     def cleaned_before(self, topic_partition: TopicPartition) -> int | None:
         return self._cleaned_offsets.offsets.get(topic_partition)
 
-    def give_up(self, topic_partition: TopicPartition) -> str:
+    def forget_partition(self, topic_partition: TopicPartition) -> str:
         """Stop serving the partition from this directory. Return the name of its directory."""
         name = self.unclaimed.pop(topic_partition, None)
         return name or directory_name(topic_partition, self.meta.partition_base)
@@ -204,7 +204,7 @@ class LogDir:
             self.checkpoint_recovery_points()
             self.checkpoint_log_start_offsets()
             self.checkpoint_cleaned_offsets()
-            mark_clean(self.disk, self.path, broker_epoch)
+            write_clean_shutdown_file(self.disk, self.path, broker_epoch)
         except OSError as error:
             raise self.health.fail(error) from error
         finally:
@@ -217,7 +217,7 @@ class LogDir:
             self._lock.release()
 
 
-class _Renamed:
+class _NamesFlush:
     """A flush of the directory's own entries."""
 
     __slots__ = ("_names",)

@@ -13,12 +13,12 @@ FILE_NAME = ".kafka_cleanshutdown"
 NO_BROKER_EPOCH = -1
 
 
-def mark_clean(disk: Disk, directory: str, broker_epoch: int) -> None:
+def write_clean_shutdown_file(disk: Disk, directory: str, broker_epoch: int) -> None:
     text = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
     replace_file(disk, os.path.join(directory, FILE_NAME), text.encode())
 
 
-def take_clean_mark(disk: Disk, directory: str) -> int | None:
+def remove_clean_shutdown_file(disk: Disk, directory: str) -> int | None:
     """Remove the file and return the broker epoch of the clean shutdown.
 
     Return -1 if the file does not name an epoch, None after an unclean shutdown."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sskafka.runtime.background import Background
 from sskafka.storage.broker_directory import LogDir, lock_directory
 from sskafka.storage.disk import Disk, Lock
-from sskafka.storage.errors import LogDirectoryError, what_to_do
+from sskafka.storage.errors import LogDirectoryError, next_step
 from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.meta_properties import (
     MetaProperties,
@@ -71,7 +71,7 @@ class DirectoryOpening:
         except OSError as error:
             reason = error.strerror or str(error)
             if error.filename is not None and str(error.filename) != path:
-                reason = f"{error.filename}: {reason}{what_to_do(error)}"
+                reason = f"{error.filename}: {reason}{next_step(error)}"
             self._failures[path] = LogDirectoryError(f"log directory {path} cannot be used: {reason}")
             self._release(path)
 

@@ -29,8 +29,8 @@ __all__ = [
     "TemporaryStorageError",
     "TransactionCoordinatorFencedError",
     "UnexpectedAppendOffsetError",
-    "is_something_else",
-    "what_to_do",
+    "is_not_regular_file",
+    "next_step",
 ]
 
 
@@ -53,14 +53,14 @@ class CorruptFileError(StorageError):
 _IN_ITS_PLACE = frozenset({errno.EISDIR, errno.ENOTDIR, errno.ENOENT, errno.ELOOP})
 
 
-def is_something_else(error: OSError) -> bool:
+def is_not_regular_file(error: OSError) -> bool:
     """Return whether there is something else at the path of a file: a directory, or a link to nothing."""
     return error.errno in _IN_ITS_PLACE and error.filename is not None
 
 
-def what_to_do(error: OSError) -> str:
+def next_step(error: OSError) -> str:
     """Return the next step of an operator, to be appended to the text of the error, if the error suggests one."""
-    if not is_something_else(error):
+    if not is_not_regular_file(error):
         return ""
     return f"; restore {error.filename} from a copy, or remove what is in its place"
 

@@ -159,7 +159,7 @@ class Log:
             has_new_segment=parts.has_new_segment,
         )
         self._flusher = flusher
-        self._gate = SyncGate(flusher, self._maybe_let_go)
+        self._gate = SyncGate(flusher, self._maybe_advance_ready)
         self._is_held = False  # appended batches are not ready before a sync
         self._is_closed = False
         self._truncations = 0
@@ -291,7 +291,7 @@ class Log:
         """Record the epoch durably before any of its batches becomes ready: recovery relies on that."""
         if self._gate.is_threaded:
             self.epochs.assign(epoch, start_offset, save=False)
-            self.hold_for(self.epochs.unsaved())
+            self.wait_for_sync(self.epochs.unsaved())
             return
         try:
             self.epochs.assign(epoch, start_offset)
@@ -429,13 +429,13 @@ class Log:
             self.epochs.truncate_from_end(end_offset, save=not self._gate.is_threaded)
         except OSError as error:
             raise self.log_directory.fail(error) from error
-        self._tail.ended_before(self.recovery_point)
+        self._tail.note_truncation(self.recovery_point)
         self.offsets.truncate_to(end_offset)
         self._was_cut_at(end_offset)
         high_watermark = self.offsets.high_watermark  # transactions that ended below it are complete
         rebuild_producers(self.segments, self._snapshots, self.producers, end_offset, high_watermark=high_watermark)
         self._find_last_stable()
-        self.hold_for(self.segments.active.file, self.epochs.unsaved())
+        self.wait_for_sync(self.segments.active.file, self.epochs.unsaved())
         return end_offset
 
     def truncate_fully_and_start_at(self, offset: int, now_ms: int = NO_TIMESTAMP) -> None:
@@ -448,15 +448,15 @@ class Log:
             self._snapshots.remove_from(-1)
         except OSError as error:
             raise self.log_directory.fail(error) from error
-        self._tail.ended_before(self.recovery_point)
+        self._tail.note_truncation(self.recovery_point)
         self.producers.clear()
         self.offsets.restart_at(offset)
         self._was_cut_at(offset)
         self.recovery_point = self.ready_offset = offset
 
-    def is_believed_synced_before(self, offset: int) -> None:
+    def note_checkpointed_recovery_point(self, offset: int) -> None:
         """Note that the recovery point checkpoint has `offset` for this log, which ended there before."""
-        self._tail.ended_before(offset)
+        self._tail.note_truncation(offset)
 
     def _was_cut_at(self, end_offset: int) -> None:
         self.recovery_point = min(self.recovery_point, end_offset)
@@ -540,27 +540,27 @@ class Log:
     def complete_flush(self, plan: FlushPlan) -> None:
         if self._is_closed:
             return
-        if plan.truncations == self._truncations and self._gate.is_through(plan.files):
+        if plan.truncations == self._truncations and self._gate.has_synced(plan.files):
             self._tail.forget_synced(plan.end_offset)
             self.recovery_point = max(self.recovery_point, plan.end_offset)
         self._gate.forget_synced()
-        self._maybe_let_go()
+        self._maybe_advance_ready()
 
     @property
     def _is_flush_due(self) -> bool:
         return self.log_end_offset - self.recovery_point >= self.config.flush_messages
 
-    def hold_for(self, *files: Syncable) -> None:
+    def wait_for_sync(self, *files: Syncable) -> None:
         """Hold back batches appended from now on until these files are synced."""
         self._is_held = True
         self._gate.close(*files)
 
-    def _maybe_let_go(self) -> None:
+    def _maybe_advance_ready(self) -> None:
         """Make everything ready that does not wait for a sync."""
         if self._is_closed:
             return
         if not self._gate.is_open:
-            self._maybe_tell_of_no_room()
+            self._maybe_report_no_room()
             return
         before = self.ready_offset
         if self._is_flush_due:
@@ -577,7 +577,7 @@ class Log:
         """Whether segment data or segment file names may not be on disk yet."""
         return self._tail.awaits_sync
 
-    def _maybe_tell_of_no_room(self) -> None:
+    def _maybe_report_no_room(self) -> None:
         """Call `on_ready` although nothing is ready: those who wait for this log may continue with other logs."""
         if self.lacks_room and self.on_ready is not None:
             self.on_ready()
@@ -587,7 +587,7 @@ class Log:
         """Whether a full disk prevents the acknowledgement of appended batches."""
         return not self._gate.is_open and self._gate.lacks_room
 
-    def try_held_again(self) -> None:
+    def retry_pending_sync(self) -> None:
         """Retry the pending sync: the disk may have space again."""
         self._gate.try_again()
 
@@ -600,7 +600,7 @@ class Log:
     def sync_for_closing(self) -> FlushPlan | None:
         """Sync everything that `close` syncs. May run in any thread while nobody else uses the log."""
         self.log_directory.check_online()
-        if self._is_closed or self._is_as_closed():
+        if self._is_closed or self._is_unchanged_since_open():
             return None
         try:
             self.segments.active.seal(sync=True)
@@ -625,7 +625,7 @@ class Log:
     def is_closed(self) -> bool:
         return self._is_closed
 
-    def _is_as_closed(self) -> bool:
+    def _is_unchanged_since_open(self) -> bool:
         """Return whether nothing has changed since the log was opened after a clean shutdown."""
         has_snapshot = self._snapshots.offsets[-1:] == [self.log_end_offset]
         is_synced = self._gate.is_open and self.epochs.is_saved and not self._tail.awaits_sync

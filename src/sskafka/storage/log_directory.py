@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from sskafka.model.counters import Sample
 from sskafka.runtime.descriptors import SHORTAGE
 from sskafka.storage.disk import Disk
-from sskafka.storage.errors import LogDirectoryError, StorageError, TemporaryStorageError, what_to_do
+from sskafka.storage.errors import LogDirectoryError, StorageError, TemporaryStorageError, next_step
 
 _log = logging.getLogger(__name__)
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # EFBIG: above the file size limit of the process
@@ -51,7 +51,7 @@ class LogDirHealth:
     def fail(self, error: OSError) -> LogDirectoryError:
         """Take the directory offline and notify its owner once."""
         if self.failure is None:
-            self.failure = LogDirectoryError(f"log directory {self.path} is offline: {error}{what_to_do(error)}")
+            self.failure = LogDirectoryError(f"log directory {self.path} is offline: {error}{next_step(error)}")
             _log.error("%s", self.failure)
             if self.on_failure is not None:
                 self.on_failure(self)

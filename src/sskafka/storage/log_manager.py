@@ -60,7 +60,7 @@ class LogManager:
         self.metadata_directory = metadata_directory
         self._disk = disk
         self._background = background
-        self._doomed: list[tuple[int, str]] = []  # when a file or directory may be removed, and its path
+        self._pending_deletions: list[tuple[int, str]] = []  # when a file or directory may be removed, and its path
         self.recovery = RecoveryReport()
         self._recovering = RecoveryPool()
         self.preferred: dict[TopicPartition, LogDir] = {}
@@ -68,7 +68,7 @@ class LogManager:
         self._out_of_reach: set[tuple[TopicPartition, Uuid]] = set()
         self._set_aside_now: list[tuple[int, str]] = []  # files, and how long to keep them from now on
         for directory in self._all_directories():
-            self._doomed += [(0, path) for path in (*directory.deleted, *directory.interrupted)]
+            self._pending_deletions += [(0, path) for path in (*directory.deleted, *directory.interrupted)]
 
     @classmethod
     def open(
@@ -122,10 +122,10 @@ class LogManager:
         known = self.get(topic_partition)
         if known is not None:
             return known
-        home = self._home_on_disk(topic_partition, topic_id)
+        home = self._log_dir_on_disk(topic_partition, topic_id)
         if home is None:
             self._check_within_reach(topic_partition, topic_id, must_exist)
-            home = directory or self.preferred.pop(topic_partition, None) or self._emptiest()
+            home = directory or self.preferred.pop(topic_partition, None) or self._directory_with_fewest_logs()
         name = directory_name(topic_partition, home.meta.partition_base)
         path = os.path.join(home.path, name)
         is_new = topic_partition not in home.unclaimed
@@ -171,7 +171,7 @@ class LogManager:
         `done` is called from any thread when all are recovered. `open_log` uses the results."""
         works: dict[TopicPartition, tuple[LogDirHealth, Callable[[], RecoveredFiles]]] = {}
         for topic_partition, topic_id, config in wanted:
-            home = self._home_on_disk(topic_partition, topic_id)
+            home = self._log_dir_on_disk(topic_partition, topic_id)
             if home is None or not home.is_online:
                 continue  # of a deleted topic, or in a directory that failed in the meantime
             path = os.path.join(home.path, home.unclaimed[topic_partition])
@@ -191,12 +191,12 @@ class LogManager:
             raise LogDirectoryError(f"{topic_partition} is in none of the other directories: {failures[0]}")
 
     def _adopt(self, home: LogDir, log: Log, now_ms: int, is_new: bool) -> None:
-        self._identify(home, log, is_new)
+        self._save_identity(home, log, is_new)
         log.last_flush_ms = now_ms
-        log.on_files_deleted = partial(self._doom, log)
+        log.on_files_deleted = partial(self._schedule_deletion, log)
         home.logs[log.topic_partition] = log
 
-    def _home_on_disk(self, topic_partition: TopicPartition, topic_id: Uuid) -> LogDir | None:
+    def _log_dir_on_disk(self, topic_partition: TopicPartition, topic_id: Uuid) -> LogDir | None:
         """Return the directory that holds the log. If an interrupted move left two copies, keep the newer one."""
         found: dict[LogDir, str] = {}
         for directory in self._all_directories():
@@ -217,17 +217,17 @@ class LogManager:
                 self._set_aside(directory, topic_partition, STRAY_SUFFIX)
         return newest
 
-    def _identify(self, home: LogDir, log: Log, is_new: bool) -> None:
+    def _save_identity(self, home: LogDir, log: Log, is_new: bool) -> None:
         """Save what must be durable before an acknowledgement, for a new log and for a log without a topic id."""
         try:
             if log.topic_id != ZERO_UUID and read_topic_id(self._disk, log.directory) is None:
-                log.hold_for(UnsavedTopicId(self._disk, log.directory, log.topic_id))
+                log.wait_for_sync(UnsavedTopicId(self._disk, log.directory, log.topic_id))
         except OSError as error:
             raise home.health.write_failed(error) from error
         if is_new:
-            log.hold_for(home.names.ticket())
+            log.wait_for_sync(home.names.ticket())
 
-    def _emptiest(self) -> LogDir:
+    def _directory_with_fewest_logs(self) -> LogDir:
         """Return the directory for a new replica. A cordoned directory is used only if no other is left."""
         online = [directory for directory in self.directories if directory.is_online]
         if not online:
@@ -251,12 +251,12 @@ class LogManager:
     def directory_at(self, path: str) -> LogDir | None:
         return next((directory for directory in self.directories if directory.path == path), None)
 
-    def home_of(self, topic_partition: TopicPartition) -> LogDir | None:
+    def log_dir_of(self, topic_partition: TopicPartition) -> LogDir | None:
         return next((directory for directory in self.directories if topic_partition in directory.logs), None)
 
     def begin_move(self, topic_partition: TopicPartition, target: LogDir, now_ms: int) -> LogMove:
         """Begin to copy the log to `target`; see log_move.py."""
-        source = self.home_of(topic_partition)
+        source = self.log_dir_of(topic_partition)
         assert source is not None, "only an open log can be moved"
         move = LogMove(source, target, source.logs[topic_partition], now_ms)
         target.futures[topic_partition] = move.copy
@@ -270,14 +270,14 @@ class LogManager:
         move.target.checkpoint_cleaned_offsets()
         move.source.logs.pop(log.topic_partition).abandon()
         path = self._set_aside(move.source, log.topic_partition, DELETE_SUFFIX)
-        self._doomed.append((now_ms + log.config.file_delete_delay_ms, path))
+        self._pending_deletions.append((now_ms + log.config.file_delete_delay_ms, path))
         return log
 
     def abandon_move(self, move: LogMove) -> None:
         """Keep the original and remove the copy."""
         move.target.futures.pop(move.original.topic_partition, None)
         move.copy.abandon()
-        self._doomed.append((0, move.copy.directory))
+        self._pending_deletions.append((0, move.copy.directory))
 
     def delete_log(self, topic_partition: TopicPartition, now_ms: int) -> None:
         """Delete the log. Readers that hold slices of it may finish."""
@@ -286,7 +286,7 @@ class LogManager:
             if log is not None:
                 log.abandon()
                 path = self._set_aside(directory, topic_partition, DELETE_SUFFIX)
-                self._doomed.append((now_ms + log.config.file_delete_delay_ms, path))
+                self._pending_deletions.append((now_ms + log.config.file_delete_delay_ms, path))
 
     def forget_offline(self, topic_partition: TopicPartition) -> None:
         """Forget a replica that was removed from this broker while its directory was offline.
@@ -306,7 +306,7 @@ class LogManager:
         ]
 
     def _set_aside(self, directory: LogDir, topic_partition: TopicPartition, suffix: str) -> str:
-        name = directory.give_up(topic_partition)
+        name = directory.forget_partition(topic_partition)
         target = os.path.join(directory.path, set_aside_name(name, uuid.uuid4().hex, suffix))
         try:
             self._disk.rename(os.path.join(directory.path, name), target)
@@ -322,7 +322,7 @@ class LogManager:
     def flush_due_logs(self, now_ms: int) -> None:
         """Flush logs whose records have been unsynced for `flush.ms`, and logs whose sync failed on a full disk."""
         for log in self._online_logs():
-            log.try_held_again()
+            log.retry_pending_sync()
             if now_ms - log.last_flush_ms >= log.config.flush_ms:
                 log.last_flush_ms = now_ms
                 if log.recovery_point < log.log_end_offset:
@@ -353,10 +353,10 @@ class LogManager:
 
     def remove_deleted_files(self, now_ms: int) -> None:
         """Remove files after `file.delete.delay.ms`, in a thread, because removing a large file takes time."""
-        self._doomed += [(now_ms + delay_ms, path) for delay_ms, path in self._set_aside_now]
+        self._pending_deletions += [(now_ms + delay_ms, path) for delay_ms, path in self._set_aside_now]
         self._set_aside_now.clear()
-        due = [path for due_ms, path in self._doomed if due_ms <= now_ms]
-        self._doomed = [(due_ms, path) for due_ms, path in self._doomed if due_ms > now_ms]
+        due = [path for due_ms, path in self._pending_deletions if due_ms <= now_ms]
+        self._pending_deletions = [(due_ms, path) for due_ms, path in self._pending_deletions if due_ms > now_ms]
         if not due:
             return
         if self._background is None:
@@ -428,7 +428,7 @@ class LogManager:
 
     # ---- parts
 
-    def prefer(self, topic_partition: TopicPartition, directory: LogDir) -> None:
+    def set_preferred_directory(self, topic_partition: TopicPartition, directory: LogDir) -> None:
         """Create the log in this directory if it is created later. The oldest of too many wishes is forgotten."""
         self.preferred.pop(topic_partition, None)
         while len(self.preferred) >= PREFERRED_MAX:
@@ -444,7 +444,7 @@ class LogManager:
     def _online_logs(self) -> list[Log]:
         return [log for directory in self._online_directories() for log in directory.logs.values()]
 
-    def _doom(self, log: Log, paths: list[str]) -> None:
+    def _schedule_deletion(self, log: Log, paths: list[str]) -> None:
         """Schedule the removal of files. Readers hold the open files; the delay lets operators inspect or save them."""
         self._set_aside_now += [(log.config.file_delete_delay_ms, path) for path in paths]
 

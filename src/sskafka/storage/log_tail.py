@@ -21,12 +21,13 @@ from sskafka.storage.producers.state import ProducerState
 from sskafka.storage.segment import LOG_SUFFIX, RELATIVE_OFFSET_MAX, Segment, file_stem
 from sskafka.storage.segment_swap import CLEANED_SUFFIX, SWAP_SUFFIX, rename_segment
 from sskafka.storage.segments import Segments
-from sskafka.storage.transactions.marker import read_marker_if_any
+from sskafka.storage.transactions.marker import maybe_read_marker
 
 
 class LogTail:
     __slots__ = (
-        "_are_names_under_way",
+        "_are_names_unsynced",
+        "_believed_synced_before",
         "_config",
         "_directory",
         "_has_unsynced_names",
@@ -38,7 +39,6 @@ class LogTail:
         "_segment_ms",
         "_segments",
         "_snapshots",
-        "_told_synced_before",
         "_unsynced",
     )
 
@@ -63,8 +63,8 @@ class LogTail:
         self._on_roll = on_roll
         self._unsynced: list[Segment] = []  # closed, but possibly not on disk yet
         self._has_unsynced_names = has_new_segment
-        self._are_names_under_way = False  # to the disk
-        self._told_synced_before = -1
+        self._are_names_unsynced = False  # to the disk
+        self._believed_synced_before = -1
 
     def configure(self, config: LogConfig, segment_ms: int) -> None:
         """Apply settings. `segment_ms` includes this partition's share of the jitter."""
@@ -123,7 +123,7 @@ class LogTail:
         if not header.attributes & CONTROL:
             self._producers.add(header, base_offset, now_ms)
             return
-        marker = read_marker_if_any(batches, header, position)
+        marker = maybe_read_marker(batches, header, position)
         if marker is not None:
             aborted = self._producers.end_transaction(header, marker, base_offset, now_ms)
             if aborted is not None:
@@ -156,8 +156,8 @@ class LogTail:
         """Roll a new segment. Safe to repeat after an error: the log uses the new segment only when it is complete."""
         old = self._segments.active
         try:
-            old.seal(sync=base_offset <= self._told_synced_before)
-            if base_offset <= self._told_synced_before:
+            old.seal(sync=base_offset <= self._believed_synced_before)
+            if base_offset <= self._believed_synced_before:
                 old.file.sync()
             self._snapshots.take(self._producers, base_offset)
             segment = self.create_segment(base_offset, now_ms)
@@ -168,12 +168,12 @@ class LogTail:
         self._on_roll()
         return segment
 
-    def ended_before(self, recovery_point: int) -> None:
+    def note_truncation(self, recovery_point: int) -> None:
         """Note a truncation of a log that was on disk up to `recovery_point`.
 
         The checkpoint may keep that recovery point for a while, and recovery would trust the segments below it. New
         segments below that point are therefore synced as soon as they are full."""
-        self._told_synced_before = max(self._told_synced_before, recovery_point)
+        self._believed_synced_before = max(self._believed_synced_before, recovery_point)
 
     def create_segment(self, base_offset: int, now_ms: int) -> Segment:
         disk = self._log_directory.disk
@@ -238,7 +238,7 @@ class LogTail:
     @property
     def awaits_sync(self) -> bool:
         """Whether a segment was created or closed since the last flush."""
-        return self._has_unsynced_names or self._are_names_under_way or bool(self._unsynced)
+        return self._has_unsynced_names or self._are_names_unsynced or bool(self._unsynced)
 
     def files_to_sync(self) -> list[Syncable]:
         """Return all files written since the last flush."""
@@ -246,16 +246,16 @@ class LogTail:
         for segment in self._unsynced:
             files += segment.all_files()
         files.append(self._segments.active.file)
-        if self._has_unsynced_names or self._are_names_under_way:
+        if self._has_unsynced_names or self._are_names_unsynced:
             files.append(DirectorySync(self._log_directory.disk, self._directory))
             self._has_unsynced_names = False
-            self._are_names_under_way = True
+            self._are_names_unsynced = True
         return files
 
     def forget_synced(self, end_offset: int) -> None:
         """Note that everything below `end_offset` is on disk. The last segment may have grown or been closed since."""
         self._unsynced = [segment for segment in self._unsynced if self._reaches(segment, end_offset)]
-        self._are_names_under_way = False
+        self._are_names_unsynced = False
 
     def _reaches(self, segment: Segment, offset: int) -> bool:
         following = self._segments.after(segment)

@@ -17,7 +17,7 @@ from sskafka.model.ids import Uuid, parse_uuid, uuid_text
 from sskafka.model.properties import PropertiesError, format_properties, parse_properties
 from sskafka.model.values import value
 from sskafka.storage.disk import Disk, read_file, replace_file
-from sskafka.storage.errors import CorruptFileError, LogDirectoryError, is_something_else, what_to_do
+from sskafka.storage.errors import CorruptFileError, LogDirectoryError, is_not_regular_file, next_step
 
 FILE_NAME = "meta.properties"
 _VERSION, _CLUSTER_ID, _NODE_ID, _BROKER_ID, _DIRECTORY_ID, _PARTITION_BASE = (
@@ -50,9 +50,9 @@ def read_meta_properties(disk: Disk, directory: str) -> MetaProperties | None:
     except (ValueError, PropertiesError) as error:
         raise CorruptFileError(f"{path} cannot be read: {error}; restore it from a copy") from error
     except OSError as error:
-        if not is_something_else(error):
+        if not is_not_regular_file(error):
             raise
-        raise CorruptFileError(f"{path} cannot be read: {error.strerror}{what_to_do(error)}") from error
+        raise CorruptFileError(f"{path} cannot be read: {error.strerror}{next_step(error)}") from error
 
 
 def write_meta_properties(disk: Disk, directory: str, meta: MetaProperties) -> None:

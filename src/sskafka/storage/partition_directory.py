@@ -37,8 +37,8 @@ def parse_directory_name(name: str, partition_base: int = 0) -> TopicPartition |
 def set_aside_name(name: str, unique_id: str, suffix: str) -> str:
     """Return the name for a directory that is taken out of service. Long topic names are cut to the file system's
     limit."""
-    ending = f".{unique_id}{suffix}"
-    return name[: _NAME_LENGTH_MAX - len(ending)] + ending
+    unique_suffix = f".{unique_id}{suffix}"
+    return name[: _NAME_LENGTH_MAX - len(unique_suffix)] + unique_suffix
 
 
 def parse_future_name(name: str, partition_base: int = 0) -> TopicPartition | None:

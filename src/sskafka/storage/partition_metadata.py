@@ -8,7 +8,7 @@ import os
 
 from sskafka.model.ids import Uuid, parse_uuid, uuid_text
 from sskafka.storage.disk import Disk, read_file, replace_file
-from sskafka.storage.errors import CorruptFileError, is_something_else, what_to_do
+from sskafka.storage.errors import CorruptFileError, is_not_regular_file, next_step
 from sskafka.storage.sync_gate import RewrittenFile
 
 FILE_NAME = "partition.metadata"
@@ -28,9 +28,9 @@ def read_topic_id(disk: Disk, directory: str) -> Uuid | None:
     except (ValueError, KeyError) as error:
         raise CorruptFileError(f"{path} cannot be read: {error}; {_NEXT_STEP}") from error
     except OSError as error:
-        if not is_something_else(error):
+        if not is_not_regular_file(error):
             raise
-        raise CorruptFileError(f"{path} cannot be read: {error.strerror}{what_to_do(error)}") from error
+        raise CorruptFileError(f"{path} cannot be read: {error.strerror}{next_step(error)}") from error
     if version != "0":
         raise CorruptFileError(f"{path} has version {version!r}, only 0 is known; {_NEXT_STEP}")
     return topic_id

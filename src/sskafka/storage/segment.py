@@ -59,8 +59,8 @@ class Segment:
         "_bytes_since_index",
         "_data_records",
         "_disk",
-        "_ending",
         "_file",
+        "_file_suffix",
         "_index_entries_max",
         "_index_interval_bytes",
         "_is_preallocated",
@@ -93,15 +93,15 @@ class Segment:
         index_bytes: int = 0,
         time_index_bytes: int = 0,
         created_ms: int = NO_TIMESTAMP,
-        ending: str = "",
+        file_suffix: str = "",
     ) -> None:
         """Open a segment. The sizes are those of the existing files; raise CorruptFileError if an index is impossible.
 
-        `ending` is appended to the usual names while the segment is not yet part of a log."""
+        `file_suffix` is appended to the usual names while the segment is not yet part of a log."""
         stem = os.path.join(directory, file_stem(base_offset))
         self._disk = disk
         self._stem = stem
-        self._ending = ending
+        self._file_suffix = file_suffix
         self._file: File | None = None
         self._open_files = open_files
         self._index_interval_bytes = config.index_interval_bytes
@@ -114,9 +114,9 @@ class Segment:
         self.size_bytes = size_bytes
         self.created_ms = created_ms
         self.first_timestamp = NO_TIMESTAMP
-        self.offset_index = OffsetIndex(disk, stem + offset_index.SUFFIX + ending, base_offset, index_bytes)
-        self.time_index = TimeIndex(disk, stem + time_index.SUFFIX + ending, base_offset, time_index_bytes)
-        self.transaction_index = TransactionIndex(disk, stem + transaction_index.SUFFIX + ending)
+        self.offset_index = OffsetIndex(disk, stem + offset_index.SUFFIX + file_suffix, base_offset, index_bytes)
+        self.time_index = TimeIndex(disk, stem + time_index.SUFFIX + file_suffix, base_offset, time_index_bytes)
+        self.transaction_index = TransactionIndex(disk, stem + transaction_index.SUFFIX + file_suffix)
         self.max_timestamp, self.max_timestamp_offset = self.time_index.last_entry
         self.recent = RecentBatches(NOTHING_KNOWN if size_bytes else base_offset - 1)
         self._note_index_size()
@@ -130,10 +130,10 @@ class Segment:
         config: LogConfig,
         open_files: OpenFiles,
         now_ms: int,
-        ending: str = "",
+        file_suffix: str = "",
     ) -> "Segment":
         """Create an empty segment and replace existing files. Its name is durable once the directory is synced."""
-        segment = cls(disk, directory, base_offset, config, open_files, created_ms=now_ms, ending=ending)
+        segment = cls(disk, directory, base_offset, config, open_files, created_ms=now_ms, file_suffix=file_suffix)
         disk.open(segment.log_path, create=True).close()
         segment.file.truncate(0)
         if config.preallocate:
@@ -145,7 +145,7 @@ class Segment:
 
     @property
     def log_path(self) -> str:
-        return self._stem + LOG_SUFFIX + self._ending
+        return self._stem + LOG_SUFFIX + self._file_suffix
 
     @property
     def file(self) -> File:

@@ -20,12 +20,12 @@ SWAP_SUFFIX = ".swap"
 CLEANED_SUFFIX = ".cleaned"
 
 
-def rename_segment(disk: Disk, directory: str, base_offset: int, old_ending: str, new_ending: str) -> None:
+def rename_segment(disk: Disk, directory: str, base_offset: int, old_suffix: str, new_suffix: str) -> None:
     """Rename all files of a segment from one ending to another."""
     for suffix in reversed(SUFFIXES):
         path = os.path.join(directory, file_stem(base_offset) + suffix)
-        if suffix == LOG_SUFFIX or disk.exists(path + old_ending):
-            disk.rename(path + old_ending, path + new_ending)
+        if suffix == LOG_SUFFIX or disk.exists(path + old_suffix):
+            disk.rename(path + old_suffix, path + new_suffix)
 
 
 def remove_cleaned(disk: Disk, directory: str) -> None:
@@ -46,11 +46,11 @@ def finish_swaps(disk: Disk, directory: str) -> None:
         if unfinished is not None and base_offset >= unfinished:
             _remove(disk, directory, names, base_offset, SWAP_SUFFIX)
         else:
-            _take_place(disk, directory, names, base_offset)
+            _finish_swap(disk, directory, names, base_offset)
     disk.sync_directory(directory)
 
 
-def _take_place(disk: Disk, directory: str, names: set[str], base_offset: int) -> None:
+def _finish_swap(disk: Disk, directory: str, names: set[str], base_offset: int) -> None:
     end_offset = _end_offset(disk, os.path.join(directory, file_stem(base_offset) + LOG_SUFFIX + SWAP_SUFFIX))
     for old in _base_offsets(names, LOG_SUFFIX):
         if base_offset <= old < max(end_offset, base_offset + 1):
@@ -58,9 +58,9 @@ def _take_place(disk: Disk, directory: str, names: set[str], base_offset: int) -
     rename_segment(disk, directory, base_offset, SWAP_SUFFIX, "")
 
 
-def _remove(disk: Disk, directory: str, names: set[str], base_offset: int, ending: str) -> None:
+def _remove(disk: Disk, directory: str, names: set[str], base_offset: int, temporary_suffix: str) -> None:
     for suffix in SUFFIXES:
-        name = file_stem(base_offset) + suffix + ending
+        name = file_stem(base_offset) + suffix + temporary_suffix
         if name in names:
             disk.remove(os.path.join(directory, name))
 
@@ -73,6 +73,6 @@ def _end_offset(disk: Disk, path: str) -> int:
         file.close()
 
 
-def _base_offsets(names: set[str], ending: str) -> list[int]:
-    stems = [name.removesuffix(ending) for name in names if name.endswith(ending)]
+def _base_offsets(names: set[str], temporary_suffix: str) -> list[int]:
+    stems = [name.removesuffix(temporary_suffix) for name in names if name.endswith(temporary_suffix)]
     return sorted(int(stem) for stem in stems if stem.isdecimal())

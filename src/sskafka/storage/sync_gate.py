@@ -18,14 +18,14 @@ from sskafka.storage.log_directory import is_temporary
 
 
 class SyncGate:
-    __slots__ = ("_due", "_flusher", "_on_news", "_rights", "lacks_room")
+    __slots__ = ("_due", "_flusher", "_on_change", "_permission", "lacks_room")
 
-    def __init__(self, flusher: Flusher, on_news: Callable[[], None]) -> None:
-        """`on_news` is called when the gate opens, and when a full disk keeps it closed."""
+    def __init__(self, flusher: Flusher, on_change: Callable[[], None]) -> None:
+        """`on_change` is called when the gate opens, and when a full disk keeps it closed."""
         self._flusher = flusher.for_small_files
-        self._on_news = on_news
+        self._on_change = on_change
         self._due: list[_Due] = []
-        self._rights = _Rights(flusher.note_shortage)
+        self._permission = _WritePermission(flusher.note_shortage)
         self.lacks_room = False
         """Whether the last attempt found the disk full."""
 
@@ -40,7 +40,7 @@ class SyncGate:
 
     def close(self, *files: Syncable) -> None:
         """Close the gate until these files are synced."""
-        self._due += [_Due(file, self._rights) for file in files]
+        self._due += [_Due(file, self._permission) for file in files]
         self._flusher.request_soon(self)
 
     def try_again(self) -> None:
@@ -49,8 +49,8 @@ class SyncGate:
 
     def abandon(self) -> None:
         """Stop all writes, in every thread: the directory may soon belong to another log."""
-        with self._rights.writing:
-            self._rights.are_given_up = True
+        with self._permission.writing:
+            self._permission.is_abandoned = True
         self._due.clear()
         self._flusher.forget(self)
 
@@ -59,7 +59,7 @@ class SyncGate:
     def files_to_sync(self) -> list[Syncable]:
         return list(self._due)
 
-    def is_through(self, files: Sequence[Syncable]) -> bool:
+    def has_synced(self, files: Sequence[Syncable]) -> bool:
         """Return whether all files among these that the gate waits for were synced."""
         return all(due.is_done for due in self._due if due in files)
 
@@ -73,30 +73,30 @@ class SyncGate:
         self.lacks_room = any(due in self._due and not due.is_done for due in plan.files)
         self.forget_synced()
         if self.is_open or self.lacks_room:
-            self._on_news()
+            self._on_change()
 
 
 class RewrittenFile(Syncable):
     """A file that is rewritten as a whole when it is synced. After a full disk the write can be retried."""
 
 
-class _Rights:
+class _WritePermission:
     """Guards writes of threads to a log's directory, which end when the log is abandoned."""
 
-    __slots__ = ("are_given_up", "note_shortage", "writing")
+    __slots__ = ("is_abandoned", "note_shortage", "writing")
 
     def __init__(self, note_shortage: Callable[[OSError], None]) -> None:
         self.note_shortage = note_shortage
         self.writing = threading.Lock()
-        self.are_given_up = False
+        self.is_abandoned = False
 
 
 class _Due:
-    __slots__ = ("_file", "_rights", "is_done")
+    __slots__ = ("_file", "_permission", "is_done")
 
-    def __init__(self, file: Syncable, rights: _Rights) -> None:
+    def __init__(self, file: Syncable, rights: _WritePermission) -> None:
         self._file = file
-        self._rights = rights
+        self._permission = rights
         self.is_done = False
 
     def sync(self) -> None:
@@ -107,8 +107,8 @@ class _Due:
             self.is_done = True
 
     def _write(self, file: RewrittenFile) -> None:
-        with self._rights.writing:
-            if self._rights.are_given_up:
+        with self._permission.writing:
+            if self._permission.is_abandoned:
                 return
             try:
                 file.sync()
@@ -116,4 +116,4 @@ class _Due:
             except OSError as error:
                 if not is_temporary(error):
                     raise
-                self._rights.note_shortage(error)
+                self._permission.note_shortage(error)

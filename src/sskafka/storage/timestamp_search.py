@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sskafka.records.batch import LOG_APPEND_TIME, NO_TIMESTAMP, BatchHeader, CorruptBatchError
 from sskafka.records.inspection import SLICE_RECORDS
 from sskafka.records.record import payload
-from sskafka.storage.append_checks import decompressed_bytes_max, is_cheap, leave_interpreter_to_others
+from sskafka.storage.append_checks import decompressed_bytes_max, is_cheap, yield_interpreter
 from sskafka.storage.compaction.record_spans import record_spans
 from sskafka.storage.segment import Segment
 
@@ -56,7 +56,7 @@ class BatchToSearch(NamedTuple):
         return None
 
     def search_in_thread(self) -> TimestampedOffset | None:
-        return self.search(leave_interpreter_to_others)
+        return self.search(yield_interpreter)
 
 
 def batch_with_timestamp(

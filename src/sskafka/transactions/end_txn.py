@@ -54,45 +54,47 @@ class EndTxn(NamedTuple):
         return _S.COMPLETE_COMMIT if self.commit else _S.COMPLETE_ABORT
 
 
-def decide(known: TransactionMetadata | None, asked: EndTxn, spare_id: int | None, now_ms: int) -> TransactionResult:
+def decide(known: TransactionMetadata | None, request: EndTxn, spare_id: int | None, now_ms: int) -> TransactionResult:
     """`spare_id`: an unused producer id, in case the epochs of the current one are exhausted."""
     if known is None or known.state is _S.DEAD:
         return TransactionResult(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if known.holder != known.identity:
-        if asked.producer != known.holder:
+        if request.producer != known.holder:
             return FENCED
         known = known._replace(producer_epoch=known.next_producer_epoch, next_producer_epoch=NO_PRODUCER_EPOCH)
-    if asked.client_version >= BUMPING_VERSION:
-        return _decide_bumping(known, asked, spare_id, now_ms)
-    if asked.producer.producer_id != known.producer_id:
+    if request.client_version >= BUMPING_VERSION:
+        return _decide_bumping(known, request, spare_id, now_ms)
+    if request.producer.producer_id != known.producer_id:
         return TransactionResult(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    if asked.producer.producer_epoch != known.producer_epoch:
+    if request.producer.producer_epoch != known.producer_epoch:
         return FENCED
     match known.state:
         case _S.ONGOING:
-            return _prepared(known, asked, now_ms)
-        case asked.complete:
+            return _prepared(known, request, now_ms)
+        case request.complete:
             return TransactionResult(identity=known.identity)
-        case asked.preparing:
+        case request.preparing:
             return CONCURRENT
         case _:
             return INVALID_STATE
 
 
-def _decide_bumping(known: TransactionMetadata, asked: EndTxn, spare_id: int | None, now_ms: int) -> TransactionResult:
-    if _is_repeated(known, asked.producer):
-        return _repeated(known, asked)
-    if known.state.is_preparing and asked.producer in {known.identity, known.identity_when_complete}:
+def _decide_bumping(
+    known: TransactionMetadata, request: EndTxn, spare_id: int | None, now_ms: int
+) -> TransactionResult:
+    if _is_repeated(known, request.producer):
+        return _repeated(known, request)
+    if known.state.is_preparing and request.producer in {known.identity, known.identity_when_complete}:
         return CONCURRENT  # the end of the next transaction, while this one is not complete
-    if asked.producer.producer_id != known.producer_id:
+    if request.producer.producer_id != known.producer_id:
         return TransactionResult(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    if asked.producer.producer_epoch != known.producer_epoch:
+    if request.producer.producer_epoch != known.producer_epoch:
         return FENCED
-    if known.state.is_idle and asked.commit:
+    if known.state.is_idle and request.commit:
         return INVALID_STATE
     if known.has_exhausted_epochs and spare_id is None:
         return NEEDS_PRODUCER_ID
-    return _bumped(known, asked, spare_id, now_ms)
+    return _bumped(known, request, spare_id, now_ms)
 
 
 def _is_repeated(known: TransactionMetadata, producer: ProducerIdAndEpoch) -> bool:
@@ -109,31 +111,31 @@ def _is_repeated(known: TransactionMetadata, producer: ProducerIdAndEpoch) -> bo
     return producer == (known.previous_producer_id, LAST_USABLE_EPOCH) and known.producer_epoch == 0
 
 
-def _repeated(known: TransactionMetadata, asked: EndTxn) -> TransactionResult:
+def _repeated(known: TransactionMetadata, request: EndTxn) -> TransactionResult:
     match known.state:
-        case asked.complete:
+        case request.complete:
             return TransactionResult(identity=known.identity)
-        case asked.preparing:
+        case request.preparing:
             return CONCURRENT
         case _:
             return INVALID_STATE
 
 
-def _prepared(known: TransactionMetadata, asked: EndTxn, now_ms: int) -> TransactionResult:
-    changed = known.becomes(asked.preparing, now_ms, client_version=asked.client_version)
+def _prepared(known: TransactionMetadata, request: EndTxn, now_ms: int) -> TransactionResult:
+    changed = known.becomes(request.preparing, now_ms, client_version=request.client_version)
     return TransactionResult(changed=changed, identity=changed.identity)
 
 
-def _bumped(known: TransactionMetadata, asked: EndTxn, spare_id: int | None, now_ms: int) -> TransactionResult:
+def _bumped(known: TransactionMetadata, request: EndTxn, spare_id: int | None, now_ms: int) -> TransactionResult:
     is_ongoing = known.state is _S.ONGOING
     next_id = spare_id if known.has_exhausted_epochs else None
     changed = known.becomes(
-        asked.preparing,
+        request.preparing,
         now_ms,
         producer_epoch=known.producer_epoch + 1,
         last_producer_epoch=known.producer_epoch,
         next_producer_id=NO_PRODUCER_ID if next_id is None else next_id,
-        client_version=asked.client_version,
+        client_version=request.client_version,
         start_ms=known.start_ms if is_ongoing else now_ms,
     )
     return TransactionResult(changed=changed, identity=changed.identity_when_complete)

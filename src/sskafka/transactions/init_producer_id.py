@@ -53,41 +53,45 @@ class InitProducerId(NamedTuple):
         return self.expected.producer_id != NO_PRODUCER_ID
 
 
-def refused(asked: InitProducerId, timeout_max_ms: int) -> ErrorCode:
+def refused(request: InitProducerId, timeout_max_ms: int) -> ErrorCode:
     """Return the error of an invalid request, or NONE."""
-    has_id = asked.expected.producer_id != NO_PRODUCER_ID
-    has_epoch = asked.expected.producer_epoch != NO_PRODUCER_EPOCH
-    if not asked.transactional_id or has_id != has_epoch:
+    has_id = request.expected.producer_id != NO_PRODUCER_ID
+    has_epoch = request.expected.producer_epoch != NO_PRODUCER_EPOCH
+    if not request.transactional_id or has_id != has_epoch:
         return ErrorCode.INVALID_REQUEST
-    if not asked.two_phase and not 0 < asked.timeout_ms <= timeout_max_ms:
+    if not request.two_phase and not 0 < request.timeout_ms <= timeout_max_ms:
         return ErrorCode.INVALID_TRANSACTION_TIMEOUT
     return ErrorCode.NONE
 
 
 def decide(
-    known: TransactionMetadata | None, asked: InitProducerId, spare_id: int | None, now_ms: int
+    known: TransactionMetadata | None, request: InitProducerId, spare_id: int | None, now_ms: int
 ) -> TransactionResult:
     """Decide. `spare_id` is an unused producer id, in case one is needed."""
     if known is None:
-        return _first(asked, spare_id, now_ms)
-    if asked.is_recovery and not _may_recover(known, asked.expected):
+        return _first(request, spare_id, now_ms)
+    if request.is_recovery and not _may_recover(known, request.expected):
         return TransactionResult(ErrorCode.PRODUCER_FENCED)
     if known.state.is_preparing:
         return TransactionResult(ErrorCode.CONCURRENT_TRANSACTIONS)
     if known.state is TransactionState.ONGOING:
-        if asked.is_recovery and asked.expected.producer_epoch != known.holder.producer_epoch:
+        if request.is_recovery and request.expected.producer_epoch != known.holder.producer_epoch:
             return TransactionResult(ErrorCode.PRODUCER_FENCED)
-        if asked.keep_prepared:
+        if request.keep_prepared:
             return _taken_over(known, now_ms)
         return TransactionResult(ErrorCode.CONCURRENT_TRANSACTIONS, fenced(known, now_ms))
-    return _next(known, asked, spare_id, now_ms)
+    return _next(known, request, spare_id, now_ms)
 
 
-def _first(asked: InitProducerId, spare_id: int | None, now_ms: int) -> TransactionResult:
+def _first(request: InitProducerId, spare_id: int | None, now_ms: int) -> TransactionResult:
     if spare_id is None:
         return NEEDS_PRODUCER_ID
     created = TransactionMetadata(
-        asked.transactional_id, spare_id, producer_epoch=0, timeout_ms=asked.stored_timeout_ms, last_update_ms=now_ms
+        request.transactional_id,
+        spare_id,
+        producer_epoch=0,
+        timeout_ms=request.stored_timeout_ms,
+        last_update_ms=now_ms,
     )
     return TransactionResult(changed=created, identity=created.identity)
 
@@ -109,29 +113,31 @@ def _may_recover(known: TransactionMetadata, expected: ProducerIdAndEpoch) -> bo
     return expected.producer_id == known.previous_producer_id and expected.producer_epoch >= LAST_USABLE_EPOCH
 
 
-def _next(known: TransactionMetadata, asked: InitProducerId, spare_id: int | None, now_ms: int) -> TransactionResult:
-    expected_epoch = asked.expected.producer_epoch
-    if known.has_exhausted_epochs and (not asked.is_recovery or expected_epoch == known.producer_epoch):
-        return _rotated(known, asked, spare_id, now_ms)
-    if not asked.is_recovery:
-        return _initialized(known, asked, known.producer_epoch + 1, NO_PRODUCER_EPOCH, now_ms)
-    if asked.expected == known.identity:
-        return _initialized(known, asked, known.producer_epoch + 1, known.producer_epoch, now_ms)
+def _next(known: TransactionMetadata, request: InitProducerId, spare_id: int | None, now_ms: int) -> TransactionResult:
+    expected_epoch = request.expected.producer_epoch
+    if known.has_exhausted_epochs and (not request.is_recovery or expected_epoch == known.producer_epoch):
+        return _rotated(known, request, spare_id, now_ms)
+    if not request.is_recovery:
+        return _initialized(known, request, known.producer_epoch + 1, NO_PRODUCER_EPOCH, now_ms)
+    if request.expected == known.identity:
+        return _initialized(known, request, known.producer_epoch + 1, known.producer_epoch, now_ms)
     if expected_epoch == known.last_producer_epoch:
-        return _initialized(known, asked, known.producer_epoch, known.last_producer_epoch, now_ms)
+        return _initialized(known, request, known.producer_epoch, known.last_producer_epoch, now_ms)
     return TransactionResult(ErrorCode.PRODUCER_FENCED)
 
 
-def _rotated(known: TransactionMetadata, asked: InitProducerId, spare_id: int | None, now_ms: int) -> TransactionResult:
+def _rotated(
+    known: TransactionMetadata, request: InitProducerId, spare_id: int | None, now_ms: int
+) -> TransactionResult:
     if spare_id is None:
         return NEEDS_PRODUCER_ID
-    last_epoch = known.producer_epoch if asked.is_recovery else NO_PRODUCER_EPOCH
-    return _initialized(known, asked, 0, last_epoch, now_ms, producer_id=spare_id)
+    last_epoch = known.producer_epoch if request.is_recovery else NO_PRODUCER_EPOCH
+    return _initialized(known, request, 0, last_epoch, now_ms, producer_id=spare_id)
 
 
 def _initialized(
     known: TransactionMetadata,
-    asked: InitProducerId,
+    request: InitProducerId,
     epoch: int,
     last_epoch: int,
     now_ms: int,
@@ -145,7 +151,7 @@ def _initialized(
         previous_producer_id=known.producer_id if changed_id else known.previous_producer_id,
         producer_epoch=epoch,
         last_producer_epoch=last_epoch,
-        timeout_ms=asked.stored_timeout_ms,
+        timeout_ms=request.stored_timeout_ms,
         partitions=frozenset(),
         start_ms=NO_TIME,
     )

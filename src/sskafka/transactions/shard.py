@@ -86,21 +86,21 @@ class TransactionCoordinatorShard:
     # -- requests of producers
 
     def init_producer_id(
-        self, asked: InitProducerId, spare_id: int | None, now_ms: int
+        self, request: InitProducerId, spare_id: int | None, now_ms: int
     ) -> CoordinatorResult[TransactionRecord, TransactionResult]:
         """`spare_id`: an unused producer id, in case one is needed."""
-        error = self._refused(asked)
+        error = self._refused(request)
         if error is not ErrorCode.NONE:
             return CoordinatorResult(answer=TransactionResult(error))
-        known = self.transactions.get(asked.transactional_id)
-        return self._decided(asked.transactional_id, init_producer_id.decide(known, asked, spare_id, now_ms))
+        known = self.transactions.get(request.transactional_id)
+        return self._decided(request.transactional_id, init_producer_id.decide(known, request, spare_id, now_ms))
 
-    def _refused(self, asked: InitProducerId) -> ErrorCode:
-        if (asked.two_phase or asked.keep_prepared) and not self._limits.allows_two_phase:
+    def _refused(self, request: InitProducerId) -> ErrorCode:
+        if (request.two_phase or request.keep_prepared) and not self._limits.allows_two_phase:
             return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        if asked.keep_prepared and not value_version(self._transaction_version()):
+        if request.keep_prepared and not value_version(self._transaction_version()):
             return ErrorCode.UNSUPPORTED_VERSION  # the log has no field for the new producer
-        return init_producer_id.refused(asked, self._limits.timeout_max_ms)
+        return init_producer_id.refused(request, self._limits.timeout_max_ms)
 
     def add_partitions(
         self,
@@ -115,11 +115,11 @@ class TransactionCoordinatorShard:
         return self._decided(transactional_id, verdict)
 
     def end_txn(
-        self, transactional_id: str, asked: EndTxn, spare_id: int | None, now_ms: int
+        self, transactional_id: str, request: EndTxn, spare_id: int | None, now_ms: int
     ) -> CoordinatorResult[TransactionRecord, TransactionResult]:
         """`spare_id`: as for `init_producer_id`."""
         known = self.transactions.get(transactional_id)
-        return self._decided(transactional_id, end_txn.decide(known, asked, spare_id, now_ms))
+        return self._decided(transactional_id, end_txn.decide(known, request, spare_id, now_ms))
 
     def _decided(
         self, transactional_id: str, verdict: TransactionResult
@@ -138,7 +138,7 @@ class TransactionCoordinatorShard:
         known = self.transactions.get(transactional_id)
         return {partition: add_partitions.verify(known, producer, partition) for partition in partitions}
 
-    def verify_surely(
+    def verify_with_confirmation(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]
     ) -> CoordinatorResult[TransactionRecord, Outcomes]:
         """As `verify`, with final errors confirmed by the log."""

@@ -45,7 +45,7 @@ def test_the_families_of_the_table_are_those_that_are_constructed(serve: Callabl
 def test_brokers_leave_the_requests_of_nodes_to_controllers_with_listeners_of_their_own() -> None:
     registry = Registry(MagicMock())
     registry.serve(Listeners.BROKER | Listeners.UNLISTED, {})
-    registry.leave_to_controllers()
+    registry.remove_controller_apis()
     for key in (ApiKey.VOTE, ApiKey.BROKER_REGISTRATION, ApiKey.ALTER_PARTITION, ApiKey.ENVELOPE):
         assert key not in registry.by_key
     for key in (ApiKey.FETCH, ApiKey.CREATE_TOPICS, ApiKey.BROKER_IDENTITY, ApiKey.WRITE_TXN_MARKERS):

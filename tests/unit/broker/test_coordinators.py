@@ -62,7 +62,7 @@ def test_what_a_start_replays_is_told_as_it_is_in_the_end(broker: Broker) -> Non
     """Deletions among it may be of topics that have been made anew since."""
     image = image_with("__state", "orders")
     deletion = MetadataDelta(topics_deleted={b"old": image.topics_by_name["orders"]})
-    broker.need.metadata_changed(MetadataDelta.of_everything(image), image)
+    broker.need.metadata_changed(MetadataDelta.from_empty(image), image)
     broker.need.metadata_changed(deletion, image)
     assert broker.made == []
     broker.is_in_service = True

@@ -1,6 +1,6 @@
 import pytest
 
-from sskafka.broker.first_topics import parse_topics
+from sskafka.broker.configured_topics import parse_topics
 from sskafka.client.admin import NewTopic
 from sskafka.model.setting import SettingError
 

@@ -74,7 +74,7 @@ def run(controller: ScriptedController, scenario: Callable[[Broker], Awaitable[N
     async def whole() -> Broker:
         broker = Broker(controller)
         await scenario(broker)
-        await broker.life.shut_down(hand_over=False)
+        await broker.life.shut_down(move_leadership=False)
         return broker
 
     return run_virtually(whole())
@@ -163,7 +163,7 @@ def test_a_broker_whose_place_was_taken_ends() -> None:
 def test_it_leaves_when_the_controller_lets_it() -> None:
     async def scenario(broker: Broker) -> None:
         await started(broker)
-        await broker.life.shut_down(hand_over=True)
+        await broker.life.shut_down(move_leadership=True)
 
     controller = ScriptedController()
     controller.leaves_after = 3
@@ -175,7 +175,7 @@ def test_it_leaves_without_a_controller_too() -> None:
     async def scenario(broker: Broker) -> None:
         await started(broker)
         controller.error = ErrorCode.REQUEST_TIMED_OUT
-        await broker.life.shut_down(hand_over=True)
+        await broker.life.shut_down(move_leadership=True)
 
     controller = ScriptedController()
     run(controller, scenario)

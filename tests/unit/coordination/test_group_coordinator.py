@@ -9,7 +9,7 @@ from consumer_lab import ConsumerLab
 from coordinator_lab import CoordinatorLab
 from group_lab import Asked
 
-from sskafka.coordination.completions import NOBODY
+from sskafka.coordination.completions import NO_REQUESTER
 from sskafka.coordination.context import CoordinatorContext, CoordinatorState, ShardParameters
 from sskafka.coordination.group_coordinator import GroupCoordinator
 from sskafka.coordination.runtime import CoordinatorRuntime
@@ -105,7 +105,7 @@ class LabContexts:
         yield self
 
     def write_eventually(self, operation: Callable[[GroupCoordinatorShard, int], CoordinatorResult]) -> None:
-        self.write(operation, NOBODY)
+        self.write(operation, NO_REQUESTER)
 
     def write(
         self, operation: Callable[[GroupCoordinatorShard, int], CoordinatorResult], completion: Completion
@@ -147,7 +147,7 @@ def groups(contexts: LabContexts) -> GroupCoordinator:
 def test_offsets_do_not_outlive_a_topic_that_is_made_anew_at_once(lab: ConsumerLab, groups: GroupCoordinator) -> None:
     """Both may come in one piece of news: who goes on in the new topic must not go on where it left off in the old."""
     before = image_of(t=(b"1" * 16, 1))
-    groups.metadata_changed(MetadataDelta.of_everything(before), before)
+    groups.metadata_changed(MetadataDelta.from_empty(before), before)
     lab.commit(5)
     after = image_of(t=(b"2" * 16, 1))
     delta = MetadataDelta(topics_created={b"2" * 16}, topics_deleted=dict(before.topics_by_id))
@@ -296,7 +296,7 @@ def one(groups: GroupCoordinator) -> OneContext:
     """With offsets of two topics."""
     contexts = OneContext()
     groups.runtime = cast(CoordinatorRuntime[GroupCoordinatorShard], cast(Any, contexts))
-    groups.metadata_changed(MetadataDelta.of_everything(BEFORE), BEFORE)
+    groups.metadata_changed(MetadataDelta.from_empty(BEFORE), BEFORE)
     contexts.commit("kept", 3)
     contexts.commit("gone", 5)
     return contexts

@@ -37,7 +37,7 @@ class World:
         self.soon: list[Callable[[], None]] = []
         self.later: list[Callable[[], None]] = []
         self.completed: list[SendMarkers] = []
-        self.is_in_charge = True
+        self.is_coordinator = True
         links: BrokerLinks[Any] = BrokerLinks(lambda broker_id: Link(self, broker_id))
         self.sender = MarkerSender(HERE, lambda: self, self, links, self.call_later, self)  # type: ignore[arg-type, return-value]
 
@@ -73,7 +73,7 @@ class World:
             name, producer_id, 4, 1_000, TransactionState.PREPARE_COMMIT, frozenset(partitions), client_version=version
         )
         prepared = SendMarkers(transaction, coordinator_epoch=9)
-        self.sender.send(prepared, lambda: self.is_in_charge, self.completed.append)
+        self.sender.send(prepared, lambda: self.is_coordinator, self.completed.append)
         self.run_soon()
         return prepared
 
@@ -212,7 +212,7 @@ def test_a_producer_that_went_on_has_its_marker_there(world: World) -> None:
 def test_a_coordinator_that_is_no_longer_one_stops(world: World) -> None:
     world.leaders = {A: THERE}
     world.send(A)
-    world.is_in_charge = False
+    world.is_coordinator = False
     world.sent[0][2](response(world.sent[0][1], ErrorCode.NOT_LEADER_OR_FOLLOWER))
     world.run_later()
     assert len(world.sent) == 1
@@ -236,7 +236,7 @@ def test_newer_markers_of_a_transactional_id_take_the_place_of_older_ones(world:
     world.leaders = {A: THERE}
     older = world.send(A)
     newer = older._replace(coordinator_epoch=10)
-    world.sender.send(newer, lambda: world.is_in_charge, world.completed.append)
+    world.sender.send(newer, lambda: world.is_coordinator, world.completed.append)
     world.sent[0][2](response(world.sent[0][1]))
     assert world.completed == []
     world.sent[1][2](response(world.sent[1][1]))

@@ -3,13 +3,13 @@
 import pytest
 from consumer_lab import ConsumerLab, LabConsumer
 
-from sskafka.groups import topic_news
+from sskafka.groups import topic_changes
 
 
 def test_groups_with_more_patterns_than_are_remembered_hear_of_every_new_topic(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(topic_news, "PATTERNS_MAX", 2)
+    monkeypatch.setattr(topic_changes, "PATTERNS_MAX", 2)
     lab = ConsumerLab()
     topics = {"a-0": 1}
     lab.set_topics(topics)

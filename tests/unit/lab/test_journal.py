@@ -56,7 +56,7 @@ def test_other_changes_and_topics_of_the_cluster_itself_are_not_told() -> None:
 
 def test_a_journal_can_be_made_from_an_image_alone() -> None:
     image = with_topic(with_topic(cluster(2), "b", 1, 2), "a", 1, 2)
-    entries = journal_entries(MetadataDelta.of_everything(image), image, 5, 0)
+    entries = journal_entries(MetadataDelta.from_empty(image), image, 5, 0)
     assert [(entry.offset, entry.payload["topic_name"]) for entry in entries] == [(0, "b"), (1, "a")]
 
 

@@ -196,7 +196,7 @@ def test_transactions_are_applied_when_they_end_and_dropped_when_aborted() -> No
 
 def test_the_delta_from_an_empty_image_contains_everything() -> None:
     image = with_topic(cluster(2), "t", 3, retention_ms="5")
-    delta = MetadataDelta.of_everything(image)
+    delta = MetadataDelta.from_empty(image)
     topic_id = image.topics_by_name["t"].topic_id
     assert delta.topics_created == {topic_id}
     assert delta.partitions_changed == {topic_id: {0, 1, 2}}

@@ -62,7 +62,7 @@ def flip_in_the_middle(path: Path) -> None:
 
 
 def test_an_intact_log_misses_nothing(data: Path) -> None:
-    assert open_log(data).missing_before is None
+    assert open_log(data).missing_end_offset is None
 
 
 def test_a_damaged_log_is_cut_and_knows_what_it_misses(data: Path) -> None:
@@ -71,17 +71,17 @@ def test_a_damaged_log_is_cut_and_knows_what_it_misses(data: Path) -> None:
     flip_in_the_middle(files(data, "*.log")[0])
     log = open_log(data)
     assert 0 < log.end_offset < end_offset
-    assert log.missing_before == end_offset
+    assert log.missing_end_offset == end_offset
 
 
 def test_the_loss_is_remembered_over_a_clean_stop(data: Path) -> None:
     remove_snapshots(data)
     flip_in_the_middle(files(data, "*.log")[0])
     log = open_log(data)
-    missing_before = log.missing_before
+    missing_end_offset = log.missing_end_offset
     log.close()
-    assert open_log(data).missing_before == missing_before
-    assert read_synced_offset(OsDisk(), log.directory) == missing_before
+    assert open_log(data).missing_end_offset == missing_end_offset
+    assert read_synced_offset(OsDisk(), log.directory) == missing_end_offset
 
 
 def test_after_it_was_regained_the_synced_offset_follows_the_log(data: Path) -> None:
@@ -90,7 +90,7 @@ def test_after_it_was_regained_the_synced_offset_follows_the_log(data: Path) -> 
     log = open_log(data)
     log.regained()
     log.close()
-    assert open_log(data).missing_before is None
+    assert open_log(data).missing_end_offset is None
 
 
 def test_a_truncation_before_the_loss_ends_it(data: Path) -> None:
@@ -108,13 +108,13 @@ def test_a_snapshot_that_ends_before_the_loss_does_not_replace_it(data: Path) ->
     log_file = files(data, "*.log")[0]
     log_file.write_bytes(log_file.read_bytes()[:80])
     log = open_log(data)
-    missing_before = log.missing_before
-    assert missing_before is not None
-    assert offset < missing_before
+    missing_end_offset = log.missing_end_offset
+    assert missing_end_offset is not None
+    assert offset < missing_end_offset
     log.write_chunk(SnapshotChunk(SnapshotId(offset, epoch), 0, content))
     log.install_snapshot(SnapshotId(offset, epoch))
     log.close()
-    assert open_log(data).missing_before == missing_before
+    assert open_log(data).missing_end_offset == missing_end_offset
 
 
 @pytest.mark.parametrize("voters", [VOTERS, ""], ids=["quorum", "alone"])
@@ -124,7 +124,7 @@ def test_a_snapshot_that_the_log_replaces_is_set_aside(data: Path, voters: str, 
     newest = files(data, "*.checkpoint")[-1]
     newest.write_bytes(newest.read_bytes()[:length])
     log = open_log(data, voters)
-    assert (log.end_offset, log.missing_before) == (end_offset, None)
+    assert (log.end_offset, log.missing_end_offset) == (end_offset, None)
     assert [path.name for path in files(data, "*.damaged")] == [f"{newest.name}.damaged"]
 
 
@@ -144,10 +144,10 @@ def test_without_snapshot_and_log_everything_is_fetched(data: Path) -> None:
     (snapshot,) = files(data, "*.checkpoint")
     flip_in_the_middle(snapshot)
     log = open_log(data)
-    assert (log.start_offset, log.end_offset, log.missing_before) == (0, 0, end_offset)
+    assert (log.start_offset, log.end_offset, log.missing_end_offset) == (0, 0, end_offset)
     assert not files(data, "*.checkpoint")
     log.close()
-    assert open_log(data).missing_before == end_offset
+    assert open_log(data).missing_end_offset == end_offset
 
 
 def test_a_node_alone_does_not_start_without_snapshot_and_log(data: Path) -> None:

@@ -25,7 +25,7 @@ def told(metrics: CleanerMetrics) -> dict[str, float]:
 def test_the_dirtiest_log_and_the_last_look() -> None:
     time = VirtualTime()
     metrics = CleanerMetrics(time)
-    metrics.looked_at([find_cleanable(dirty_log(), 10, NOW_MS)])
+    metrics.checked([find_cleanable(dirty_log(), 10, NOW_MS)])
     time.run_for(250)
     samples = told(metrics)
     assert samples["logcleanermanager_max_dirty_percent"] == 100

@@ -24,7 +24,7 @@ def write(cluster: ReplicaCluster, count: int) -> None:
         put(leader.log, (b"%d" % (n % KEYS), b"%d" % n), now_ms=cluster.time.now_ms())
     leader.start_at(leader.log.log_start_offset)  # as an append does, tells those who wait
     for waiter in leader.follower_waiters:
-        parked = waiter.take_note()
+        parked = waiter.note_data()
         if parked is not None:
             parked.data_arrived()
     cluster.time.run_until(lambda: leader.high_watermark == leader.log.log_end_offset)

@@ -204,7 +204,7 @@ def test_a_replica_moves_once_the_controller_knows() -> None:
     target = moving.logs.directories[1]
     moving.moves.ask(TP, target)
     run_beside(moving.run, moving.replica.has_moved.wait())
-    assert moving.logs.home_of(TP) is target
+    assert moving.logs.log_dir_of(TP) is target
     assert read_records(moving.replica.log) == [(n, b"%d" % n) for n in range(50)]
     assert [directory.id for request in controller.requests for directory in request.directories] == [
         target.directory_id
@@ -229,7 +229,7 @@ def test_a_move_is_throttled_and_goes_on_at_once_when_the_rate_is_raised(rate: i
         await asyncio.wait_for(moving.replica.has_moved.wait(), 5)
 
     run_beside(moving.run, lift())
-    assert moving.logs.home_of(TP) is target
+    assert moving.logs.log_dir_of(TP) is target
     assert moving.replica.log.log_end_offset == 20
 
 
@@ -239,7 +239,7 @@ def test_a_replica_stays_when_the_controller_refuses() -> None:
     source, target = moving.logs.directories
     moving.moves.ask(TP, target)
     run_beside(moving.run, until_given_up(moving.moves))
-    assert moving.logs.home_of(TP) is source
+    assert moving.logs.log_dir_of(TP) is source
     assert target.futures == {}
     assert append(moving.replica.log, b"b") == 1
 
@@ -258,7 +258,7 @@ def test_a_directory_that_cannot_sync_the_copy_fails_and_the_original_stays() ->
     moving.moves.ask(TP, target)
     run_beside(moving.run, until_given_up(moving.moves))
     assert not target.is_online
-    assert moving.logs.home_of(TP) is source
+    assert moving.logs.log_dir_of(TP) is source
     assert append(moving.replica.log, b"b") == 1
 
 

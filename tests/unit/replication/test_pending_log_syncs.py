@@ -78,6 +78,6 @@ def test_a_full_disk_keeps_a_follower_from_one_partition_and_from_no_other() -> 
     assert produce(cluster, b"b").error_code == 0
     assert cluster.partition(3).log.log_end_offset == 1
     cluster.disks[3].fault = None
-    log.try_held_again()
+    log.retry_pending_sync()
     cluster.time.run_until(lambda: cluster.partition(1, 1).high_watermark == 1)
     cluster.time.run_until(lambda: len(cluster.controller.state(1).isr) == 3)

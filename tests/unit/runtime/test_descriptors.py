@@ -23,7 +23,7 @@ def test_connections_have_three_quarters_of_the_limit() -> None:
     assert descriptors.has_room(0)
     descriptors.took_one()
     assert not descriptors.has_room(0)
-    descriptors.gave_one_back()
+    descriptors.connection_closed()
     assert descriptors.has_room(0)
 
 

@@ -64,7 +64,7 @@ class Follower:
             data.partition_index: (data.error_code, bool(data.records)) for topic in topics for data in topic.partitions
         }
 
-    def looked_at(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    def maybe_make_quiet(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         """The partitions that are read from now on."""
         from sskafka.servers.kafka.handlers.fetch.readers import FollowerReader
 
@@ -88,7 +88,7 @@ def follower() -> Follower:
 
 
 def test_quiet_partitions_are_not_looked_at(follower: Follower, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = follower.looked_at(monkeypatch)
+    seen = follower.maybe_make_quiet(monkeypatch)
     follower.fetch({})
     follower.append(7)
     follower.cluster.time.run_for(1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sskafka.servers.adr.errors import NotTakenError
+from sskafka.servers.adr.errors import NotAppliedError
 from sskafka.servers.adr.least_loaded import Append, LeastLoaded, least_loaded
 from sskafka.wire.adr import Produced
 
@@ -102,7 +102,7 @@ def test_partitions_that_nobody_answers_for_are_left_out() -> None:
     logs.unreachable = {0}
     assert run(logs, lambda balancer: balancer.place("t", b"x")) == Produced(5, 1)
     logs.unreachable = {0, 1}
-    with pytest.raises(NotTakenError, match="has a leader"):
+    with pytest.raises(NotAppliedError, match="has a leader"):
         run(logs, lambda balancer: balancer.place("t", b"x"))
 
 

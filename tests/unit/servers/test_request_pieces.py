@@ -104,7 +104,7 @@ def test_paths_name_lists_of_the_messages(api: Any) -> None:
     for version in range(api.min_version, api.max_version + 1):
         pieces = pieces_of(api.key, version)
         if pieces is not None:
-            check_path(api.request_class(), pieces.asked)
+            check_path(api.request_class(), pieces.requested)
             check_path(api.response_class(), pieces.answered)
 
 

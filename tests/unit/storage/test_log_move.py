@@ -47,7 +47,7 @@ def catch_up(move: LogMove) -> None:
 
 
 def home(manager: LogManager) -> str:
-    directory = manager.home_of(TP)
+    directory = manager.log_dir_of(TP)
     assert directory is not None
     return directory.path
 
@@ -162,9 +162,9 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("power_cut", [False, True])
 def test_kill_at_every_step_of_the_swap_loses_nothing(power_cut: bool) -> None:
-    step, is_through = 0, False
+    step, has_synced = 0, False
     homes = set()
-    while not is_through:
+    while not has_synced:
         disk = SimulatedDisk()
         manager = start(disk)
         log = opened(manager)
@@ -173,7 +173,7 @@ def test_kill_at_every_step_of_the_swap_loses_nothing(power_cut: bool) -> None:
         log.flush()
         move = manager.begin_move(TP, manager.directories[1], NOW_MS)
         catch_up(move)
-        is_through = _finished(disk, manager, move, step)
+        has_synced = _finished(disk, manager, move, step)
         if power_cut:
             disk.crash(Random(step))
         manager.release()

@@ -36,8 +36,8 @@ def send(log: Log, sequence: int, count: int = 1, producer_id: int = 1, epoch: i
 
 
 def end(log: Log, *, commit: bool, producer_id: int = 1, epoch: int = 0, coordinator_epoch: int = 0) -> AppendInfo:
-    ending = marker(producer_id, epoch, commit=commit, coordinator_epoch=coordinator_epoch)
-    return log.append_as_leader(ending, 0, NOW_MS, from_client=False)
+    file_suffix = marker(producer_id, epoch, commit=commit, coordinator_epoch=coordinator_epoch)
+    return log.append_as_leader(file_suffix, 0, NOW_MS, from_client=False)
 
 
 # ---- sequences

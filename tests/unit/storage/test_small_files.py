@@ -5,7 +5,7 @@ from simulated_disk import SimulatedDisk
 
 from sskafka.model.ids import TopicPartition, parse_uuid
 from sskafka.storage import checkpoints
-from sskafka.storage.clean_shutdown import mark_clean, take_clean_mark
+from sskafka.storage.clean_shutdown import remove_clean_shutdown_file, write_clean_shutdown_file
 from sskafka.storage.errors import CorruptFileError, LogDirectoryError
 from sskafka.storage.meta_properties import (
     MetaProperties,
@@ -169,14 +169,14 @@ def test_long_names_still_fit_when_set_aside() -> None:
 
 
 def test_the_clean_mark_is_taken_once(disk: SimulatedDisk) -> None:
-    assert take_clean_mark(disk, "/a") is None
-    mark_clean(disk, "/a", 5)
+    assert remove_clean_shutdown_file(disk, "/a") is None
+    write_clean_shutdown_file(disk, "/a", 5)
     assert disk.nodes["/a/.kafka_cleanshutdown"].data == b'{"version":0,"brokerEpoch":5}'
-    assert take_clean_mark(disk, "/a") == 5
-    assert take_clean_mark(disk, "/a") is None
+    assert remove_clean_shutdown_file(disk, "/a") == 5
+    assert remove_clean_shutdown_file(disk, "/a") is None
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"version":0}'])
 def test_an_older_clean_mark_without_an_epoch_counts(disk: SimulatedDisk, content: bytes) -> None:
     put(disk, ".kafka_cleanshutdown", content)
-    assert take_clean_mark(disk, "/a") == -1
+    assert remove_clean_shutdown_file(disk, "/a") == -1

@@ -117,11 +117,11 @@ def test_a_full_disk_holds_acknowledgements_back_until_there_is_room(disk: Simul
     assert log.log_directory.failure is None, "a full disk passes"
     assert log.lacks_room
     assert (log.ready_offset, log.recovery_point) == (0, 0)
-    log.try_held_again()
+    log.retry_pending_sync()
     steps.finish()
     assert log.ready_offset == 0
     disk.fault = None
-    log.try_held_again()
+    log.retry_pending_sync()
     steps.finish()
     assert log.ready_offset == 1
     assert not log.lacks_room

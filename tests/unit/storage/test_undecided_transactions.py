@@ -78,7 +78,7 @@ def test_after_a_move_to_another_directory(disk: SimulatedDisk) -> None:
     topic_partition = TopicPartition("orders", 0)
     log = manager.open_log(topic_partition, bytes(range(16)), CONFIG, NOW_MS)
     write_transaction_and_roll(log)
-    home = manager.home_of(topic_partition)
+    home = manager.log_dir_of(topic_partition)
     (target,) = [directory for directory in manager.directories if directory is not home]
     move = manager.begin_move(topic_partition, target, NOW_MS)
     check(manager.finish_move(move, LATER_MS, high_watermark=2))

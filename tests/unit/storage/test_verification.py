@@ -251,12 +251,12 @@ def test_whose_directory_it_is(data: Path) -> None:
     (data / "meta.properties").write_text("version=9\n")
     (data / "orders-0" / "partition.metadata").write_text("version: 0\n")
     assert damages(verify_directory(str(data))) == [
-        ("meta.properties", Remedy.BY_HAND),
-        ("partition.metadata", Remedy.BY_HAND),
+        ("meta.properties", Remedy.MANUAL),
+        ("partition.metadata", Remedy.MANUAL),
     ]
     assert [one.is_done for one in repaired(data)] == [False, False]
     (data / "meta.properties").unlink()
-    assert ("meta.properties", Remedy.BY_HAND) in damages(verify_directory(str(data)))
+    assert ("meta.properties", Remedy.MANUAL) in damages(verify_directory(str(data)))
 
 
 def test_what_is_only_worth_knowing(data: Path) -> None:
@@ -281,7 +281,7 @@ def test_messages_of_old_formats_are_checked_and_left_alone(data: Path) -> None:
     assert [one.is_done for one in repaired(data)] == [False]
     flip_byte(path, 30)
     path.write_bytes(path.read_bytes() + old_segment()[:20])
-    found = [finding.text for finding in verify_directory(str(data)).damages if finding.remedy is Remedy.BY_HAND]
+    found = [finding.text for finding in verify_directory(str(data)).damages if finding.remedy is Remedy.MANUAL]
     assert found[0] == "at byte 0: it does not match its checksum"
     assert "too few" in found[1]
 
@@ -301,8 +301,8 @@ def test_the_metadata_log(data: Path) -> None:
     batch = build_batch([NewRecord(None, b"v")])
     (metadata / "00000000000000000003-0000000001.checkpoint").write_bytes(batch + batch[:50])
     assert sorted(damages(verify_directory(str(data)))) == [
-        ("00000000000000000003-0000000001.checkpoint", Remedy.BY_HAND),
-        ("quorum-state", Remedy.BY_HAND),
+        ("00000000000000000003-0000000001.checkpoint", Remedy.MANUAL),
+        ("quorum-state", Remedy.MANUAL),
     ]
 
 

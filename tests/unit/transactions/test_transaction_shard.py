@@ -245,6 +245,8 @@ def test_a_leader_is_refused_like_a_producer() -> None:
     coordinator = ongoing()
     before = len(coordinator.log)
     for partition, error, written in (A, ErrorCode.NONE, 0), (C, ErrorCode.TRANSACTION_ABORTABLE, 1):
-        heard = coordinator.take(coordinator.shard.verify_surely("pay", ProducerIdAndEpoch(9, 0), [partition]))
+        heard = coordinator.take(
+            coordinator.shard.verify_with_confirmation("pay", ProducerIdAndEpoch(9, 0), [partition])
+        )
         assert heard == {partition: error}
         assert len(coordinator.log) == before + written

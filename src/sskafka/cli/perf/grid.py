@@ -94,12 +94,12 @@ def _measure(plan: GridPlan, measured: Run, directory: Path | None) -> list[Row]
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sskafka-grid-")))
         progress = stack.enter_context(progress_of(plan))
         try:
-            return run(_until_told(run_grid(plan, measured, directory / measured.run_id, progress)))
+            return run(_until_signal(run_grid(plan, measured, directory / measured.run_id, progress)))
         except asyncio.CancelledError:
             raise CommandError("the measurement was stopped; its clusters are stopped too") from None
 
 
-async def _until_told(work: Coroutine[Any, Any, T]) -> T:
+async def _until_signal(work: Coroutine[Any, Any, T]) -> T:
     """Run the coroutine. SIGTERM ends it like Ctrl+C: everything that it has started is stopped first."""
     task = asyncio.ensure_future(work)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)

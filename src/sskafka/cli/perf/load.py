@@ -94,7 +94,9 @@ def consume(
         async with connected(bootstrap, client) as cluster:
             partitions = len((await cluster.topic(name)).partitions)
         count = min(consumers, partitions)
-        spec = LoadSpec("consume", bootstrap, name, from_latest=from_latest, patience_ms=timeout_ms, properties=client)
+        spec = LoadSpec(
+            "consume", bootstrap, name, from_latest=from_latest, poll_timeout_ms=timeout_ms, properties=client
+        )
         return await run_workers(
             [
                 spec._replace(records=share, partitions=shares_of(partitions, count, number))

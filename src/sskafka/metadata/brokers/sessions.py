@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from sskafka.metadata.brokers.presence import BrokerPresence
 from sskafka.metadata.image import ClusterImage
 
-NEVER_HEARD = -1
+NO_CONTACT = -1
 
 
 @dataclass(slots=True)
 class BrokerSession:
     epoch: int
     last_contact_ms: int
-    metadata_offset: int = NEVER_HEARD
+    metadata_offset: int = NO_CONTACT
     """Offset of the last metadata record that the broker has reported as replayed."""
     shutdown_offset: int | None = None
     """During a controlled shutdown: offset of the last record that moved one of the broker's leaderships."""
@@ -42,7 +42,7 @@ class BrokerSessions:
             if broker.in_controlled_shutdown and not broker.fenced:
                 self._sessions[broker.id].shutdown_offset = image.next_offset - 1
 
-    def touch(self, broker_id: int, epoch: int, now_ms: int, metadata_offset: int = NEVER_HEARD) -> BrokerSession:
+    def touch(self, broker_id: int, epoch: int, now_ms: int, metadata_offset: int = NO_CONTACT) -> BrokerSession:
         """Record that the broker registered or sent a heartbeat."""
         self._presence.heard(broker_id, epoch, now_ms)
         session = self._sessions.get(broker_id)
@@ -79,7 +79,7 @@ class BrokerSessions:
         if session is None:
             return False
         has_answered = self._presence.was_reached(broker_id, session.epoch)
-        return (has_answered or session.metadata_offset != NEVER_HEARD) and self.may_be_alive(broker_id, now_ms)
+        return (has_answered or session.metadata_offset != NO_CONTACT) and self.may_be_alive(broker_id, now_ms)
 
     def expired(self, image: ClusterImage, now_ms: int) -> list[int]:
         """Return the unfenced brokers that have been silent for too long or have ended."""
@@ -95,7 +95,7 @@ class BrokerSessions:
 
     def _replayed(self, broker_id: int) -> int:
         session = self._sessions.get(broker_id)
-        return NEVER_HEARD if session is None else session.metadata_offset
+        return NO_CONTACT if session is None else session.metadata_offset
 
     def _deadline_ms(self, session: BrokerSession) -> int:
         return session.last_contact_ms + self._timeout_ms

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.servers.adr.caller import http_caller
-from sskafka.servers.adr.errors import AdrServiceError, NotTakenError
+from sskafka.servers.adr.errors import AdrServiceError, NotAppliedError
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.adr import Consume, Produce
 from sskafka.wire.messages.flush_logs import FlushLogsResponse
@@ -59,7 +59,7 @@ class AdrEndpoints:
     async def place_record(self, message: Any, request: Request) -> Any:
         try:
             placed = await self.service.place_here(message.topic, message.data)
-        except NotTakenError as error:
+        except NotAppliedError as error:
             return PlaceRecordResponse(ErrorCode.NOT_LEADER_OR_FOLLOWER, str(error))
         except Exception as error:
             return PlaceRecordResponse(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))

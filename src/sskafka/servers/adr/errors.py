@@ -19,19 +19,19 @@ class NotAllowedError(AdrServiceError):
     kind = "denied"
 
 
-class NotThereError(AdrServiceError):
+class NotFoundError(AdrServiceError):
     """The topic or partition does not exist."""
 
     kind = "missing"
 
 
-class NotTakenError(AdrServiceError):
+class NotAppliedError(AdrServiceError):
     """A temporary error: nothing was written or read, safe to retry."""
 
     kind = "unavailable"
 
 
-class UnclearError(AdrServiceError):
+class OutcomeUnknownError(AdrServiceError):
     """Outcome unknown: the record was sent and may or may not be stored; a retry could duplicate it."""
 
     kind = "unclear"

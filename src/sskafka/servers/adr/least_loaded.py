@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any, NamedTuple, TypeAlias
 
-from sskafka.servers.adr.errors import NotTakenError
+from sskafka.servers.adr.errors import NotAppliedError
 from sskafka.wire.adr import Produced
 
 Counts: TypeAlias = dict[int, int]
@@ -58,7 +58,7 @@ class LeastLoaded:
             except Exception as error:
                 counts, failure = {}, error
             else:
-                failure = NotTakenError(f"no partition of {topic!r} has a leader now")
+                failure = NotAppliedError(f"no partition of {topic!r} has a leader now")
             records, self._waiting[topic] = self._waiting[topic], []
             if counts:
                 await self._place_all(topic, records, counts)

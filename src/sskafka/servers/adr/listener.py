@@ -50,8 +50,8 @@ ANSWERS_MAX = 8
 """Answers to CONSUME, of several megabytes each, that are read and sent at the same time."""
 WRITE_BYTES = 256 * 1024
 TICK_S = 1.0
-PATIENCE_S = 2.0
-Chosen: TypeAlias = dict[str, int]
+STALLED_AFTER_S = 2.0
+ChosenPartitions: TypeAlias = dict[str, int]
 """The partitions of one connection, by topic."""
 
 
@@ -63,7 +63,7 @@ class ConsumerSpread:
     def __init__(self) -> None:
         self._readers: Counter[TopicPartition] = Counter()
 
-    def partition_for(self, topic: str, partition_count: int, chosen: Chosen) -> int:
+    def partition_for(self, topic: str, partition_count: int, chosen: ChosenPartitions) -> int:
         """Return the connection's partition of the topic. At first the least used partition, the lowest of several."""
         if topic not in chosen:
             choice = min(range(partition_count), key=lambda index: (self._readers[TopicPartition(topic, index)], index))
@@ -71,7 +71,7 @@ class ConsumerSpread:
             self._readers[TopicPartition(topic, choice)] += 1
         return chosen[topic]
 
-    def release(self, chosen: Chosen) -> None:
+    def release(self, chosen: ChosenPartitions) -> None:
         """Release the partitions of a closed connection."""
         for topic, index in chosen.items():
             self._readers[TopicPartition(topic, index)] -= 1
@@ -143,11 +143,11 @@ class AnswerSlots:
             self._check = None
         if not self._waiting:
             return
-        stuck = [slot for slot in self._taken if slot.is_sending and loop.time() - slot.progress_s >= PATIENCE_S]
+        stuck = [slot for slot in self._taken if slot.is_sending and loop.time() - slot.progress_s >= STALLED_AFTER_S]
         for slot in sorted(stuck, key=lambda slot: slot.progress_s)[: len(self._waiting)]:
             slot.is_sending = False
             slot.close_connection()
-        self._check = loop.call_later(PATIENCE_S / 4, self._close_stuck)
+        self._check = loop.call_later(STALLED_AFTER_S / 4, self._close_stuck)
 
 
 class _Sender:
@@ -215,7 +215,7 @@ class AdrListener:
         """Serve one connection. An error closes this connection and affects nothing else."""
         task = asyncio.current_task()
         assert task is not None
-        chosen: Chosen = {}
+        chosen: ChosenPartitions = {}
         try:
             if len(self._connections) < self._connections_max:
                 self._connections.add(task)
@@ -228,9 +228,11 @@ class AdrListener:
             self._connections.discard(task)
             self._spread.release(chosen)
             writer.close()
-            self._descriptors.gave_one_back()
+            self._descriptors.connection_closed()
 
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, chosen: Chosen) -> None:
+    async def _converse(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, chosen: ChosenPartitions
+    ) -> None:
         task = asyncio.current_task()
         assert task is not None
         peer = writer.get_extra_info("peername")
@@ -290,7 +292,7 @@ class AdrListener:
             room[: len(data)] = data
             self._memory.received(large, len(data))
 
-    async def _answer(self, request: Request, frame_type: int, chosen: Chosen, host: str) -> Answer:
+    async def _answer(self, request: Request, frame_type: int, chosen: ChosenPartitions, host: str) -> Answer:
         try:
             match request:
                 case Produce():
@@ -306,7 +308,7 @@ class AdrListener:
             log.exception("unexpected error in a request to the ADR server")
             return Failure(answer_type(frame_type), f"{type(error).__name__}: {error}")
 
-    def _resolved(self, request: Consume, chosen: Chosen) -> Consume:
+    def _resolved(self, request: Consume, chosen: ChosenPartitions) -> Consume:
         count = self._service.partition_count(request.topic)
         if request.partition != ANY_PARTITION or not count:
             return request

@@ -17,7 +17,7 @@ from sskafka.replication.partition import ACKS_ALL, Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.clock import Clock
 from sskafka.runtime.delayed_operation import DelayedCallback
-from sskafka.servers.adr.errors import AdrServiceError, InvalidRequestError, NotTakenError, UnclearError
+from sskafka.servers.adr.errors import AdrServiceError, InvalidRequestError, NotAppliedError, OutcomeUnknownError
 from sskafka.storage.errors import InvalidRecordError, RecordTooLargeError, StorageError
 from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.log import AppendInfo
@@ -59,7 +59,7 @@ class LocalPartitions:
         try:
             info = partition.append(memoryview(batch), ACKS_ALL, self._clock.now_ms())
         except ReplicationError as error:
-            raise NotTakenError(str(error)) from error
+            raise NotAppliedError(str(error)) from error
         except (InvalidRecordError, RecordTooLargeError) as error:
             raise InvalidRequestError(str(error)) from error
         except StorageError as error:
@@ -78,7 +78,7 @@ class LocalPartitions:
         try:
             found = partition.read(start, CHUNK_BYTES, read_committed=True)
         except (ReplicationError, StorageError) as error:
-            raise NotTakenError(str(error)) from error
+            raise NotAppliedError(str(error)) from error
         data = await asyncio.get_running_loop().run_in_executor(self._executor, _bytes_of, found.slices)
         aborted = [(first_offset, producer_id) for producer_id, first_offset in found.aborted or ()]
         return CompletedFetch(partition.topic_partition, data, start, aborted=aborted)
@@ -127,7 +127,7 @@ def _committed(partition: Partition, info: AppendInfo) -> "asyncio.Future[int]":
             future.set_result(info.base_offset)
         else:
             where = f"{partition.topic_partition} at offset {info.base_offset}"
-            future.set_exception(UnclearError(f"written to {where}, outcome unknown: {outcome.name}"))
+            future.set_exception(OutcomeUnknownError(f"written to {where}, outcome unknown: {outcome.name}"))
 
     delayed = DelayedCallback(completed)
     delayed.begin(1)

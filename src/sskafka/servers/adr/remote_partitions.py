@@ -18,7 +18,7 @@ from sskafka.client.producer import ProducerEngine
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.records.builder import NewRecord
-from sskafka.servers.adr.errors import AdrServiceError, InvalidRequestError, NotTakenError, UnclearError
+from sskafka.servers.adr.errors import AdrServiceError, InvalidRequestError, NotAppliedError, OutcomeUnknownError
 from sskafka.servers.adr.local_partitions import CHUNK_BYTES, Bounds
 from sskafka.wire.adr import Produced
 from sskafka.wire.messages.flush_logs import FlushLogsRequest, FlushLogsResponse
@@ -75,14 +75,14 @@ class RemotePartitions:
         try:
             connection = await self._connection(cluster, leader)
         except (ClientError, KafkaError) as error:
-            raise NotTakenError(str(error)) from error
+            raise NotAppliedError(str(error)) from error
         try:
             request = PlaceRecordRequest(topic=topic, data=data)
             answer = await connection.request(request, PlaceRecordResponse, version=_OWN_VERSION)
         except ClientError as error:
-            raise UnclearError(f"outcome unknown, the record may or may not be stored: {error}") from error
+            raise OutcomeUnknownError(f"outcome unknown, the record may or may not be stored: {error}") from error
         if answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
-            raise NotTakenError(answer.error_message or f"broker {leader} does not lead {topic}-0")
+            raise NotAppliedError(answer.error_message or f"broker {leader} does not lead {topic}-0")
         if answer.error_code != ErrorCode.NONE:
             raise AdrServiceError(answer.error_message or ErrorCode(answer.error_code).name)
         return Produced(answer.offset, answer.partition_index)
@@ -106,7 +106,7 @@ class RemotePartitions:
             first = await list_offsets(cluster, dict.fromkeys(partitions, EARLIEST), deadline_ms=deadline_ms)
             last = await list_offsets(cluster, dict.fromkeys(partitions, LATEST), isolation=1, deadline_ms=deadline_ms)
         except (ClientError, KafkaError) as error:
-            raise NotTakenError(str(error)) from error
+            raise NotAppliedError(str(error)) from error
         return {item.partition: (first[item].offset, last[item].offset) for item in partitions}
 
     async def fetch(self, topic_partition: TopicPartition, offset: int) -> CompletedFetch | None:
@@ -119,7 +119,7 @@ class RemotePartitions:
                 found = await self._fetch(cluster, topic_partition, earliest) if offset < earliest else None
         except (ClientError, KafkaError) as error:
             cluster.forget(topic_partition.topic)
-            raise (NotTakenError if is_retriable(error) else AdrServiceError)(str(error)) from error
+            raise (NotAppliedError if is_retriable(error) else AdrServiceError)(str(error)) from error
         return found
 
     async def _fetch(self, cluster: Cluster, topic_partition: TopicPartition, offset: int) -> CompletedFetch | None:

@@ -26,9 +26,9 @@ from sskafka.servers.adr.errors import (
     AdrServiceError,
     InvalidRequestError,
     NotAllowedError,
-    NotTakenError,
-    NotThereError,
-    UnclearError,
+    NotAppliedError,
+    NotFoundError,
+    OutcomeUnknownError,
 )
 from sskafka.servers.adr.least_loaded import Append, LeastLoaded, Spawn
 from sskafka.servers.adr.local_partitions import Bounds, LocalPartitions
@@ -40,7 +40,7 @@ from sskafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequ
 
 T = TypeVar("T")
 
-PATIENCE_MS = 10_000
+RETRY_TIMEOUT_MS = 10_000
 RETRY_S = 0.02
 COMMIT_TIMEOUT_S = 30.0
 ANSWER_BYTES_MAX = 8 * 1024 * 1024
@@ -99,7 +99,7 @@ class AdrService:
     async def _try_to_produce(self, request: Produce) -> Produced:
         count = self.partition_count(request.topic)
         if not count:
-            raise NotTakenError(f"there is no topic {request.topic!r}")
+            raise NotAppliedError(f"there is no topic {request.topic!r}")
         if request.key is None:
             return await self._place(request.topic, request.data)
         chosen = partition_for_key(request.key, count, self._key_hash)
@@ -113,9 +113,9 @@ class AdrService:
         return await self._remote.place(decider, topic, data)
 
     async def place_here(self, topic: str, data: bytes) -> Produced:
-        """Place a record without a key. Raise NotTakenError unless this broker decides for the topic."""
+        """Place a record without a key. Raise NotAppliedError unless this broker decides for the topic."""
         if self._local.find(TopicPartition(topic, 0)) is None:
-            raise NotTakenError(f"broker {self._node_id} does not lead {topic}-0")
+            raise NotAppliedError(f"broker {self._node_id} does not lead {topic}-0")
         return await _committed(self._least_loaded.place(topic, data))
 
     def _append_unkeyed(self, topic: str, index: int, data: bytes) -> Append:
@@ -127,22 +127,22 @@ class AdrService:
         if partition is not None:
             return Append(self._local.append(partition, record), is_written=True)
         if self._leader_of(topic_partition) == self._node_id:
-            raise NotTakenError(f"{topic_partition} is not open yet")
+            raise NotAppliedError(f"{topic_partition} is not open yet")
         return Append(asyncio.ensure_future(self._remote.append(topic_partition, record)), is_written=False)
 
     async def record_counts(self, topic: str) -> dict[int, int]:
         """Return the number of data records by partition. Partitions whose leaders do not answer are left out."""
         found = self._image().topics_by_name.get(topic)
         if found is None:
-            raise NotTakenError(f"there is no topic {topic!r}")
+            raise NotAppliedError(f"there is no topic {topic!r}")
         by_leader: dict[int, list[int]] = {}
         for index, state in found.partitions.items():
             by_leader.setdefault(state.leader, []).append(index)
         counts = self._local.record_counts(topic, by_leader.pop(self._node_id, ()))
-        asked = [
+        requests = [
             self._remote.record_counts(leader, topic, indexes) for leader, indexes in by_leader.items() if leader >= 0
         ]
-        for answer in await asyncio.gather(*asked) if asked else ():
+        for answer in await asyncio.gather(*requests) if requests else ():
             counts |= answer
         return counts
 
@@ -152,7 +152,7 @@ class AdrService:
 
     async def _create(self, topic: str) -> None:
         if not self._creates_topics:
-            raise NotThereError(f"there is no topic {topic!r}, and auto.create.topics.enable is false")
+            raise NotFoundError(f"there is no topic {topic!r}, and auto.create.topics.enable is false")
         wanted = CreatableTopic(topic, num_partitions=USE_DEFAULT, replication_factor=USE_DEFAULT)
         response: Any = await self._controller.ask(CreateTopicsRequest(topics=[wanted]), ANSWER_TIMEOUT_MS)
         for outcome in response.topics:
@@ -170,9 +170,9 @@ class AdrService:
             raise InvalidRequestError(f"the batch size {batch_size} is negative")
         count = self.partition_count(topic)
         if not count:
-            raise NotThereError(f"there is no topic {topic!r}")
+            raise NotFoundError(f"there is no topic {topic!r}")
         if not 0 <= index < count:
-            raise NotThereError(f"topic {topic!r} has no partition {index}: it has {count}, counted from 0")
+            raise NotFoundError(f"topic {topic!r} has no partition {index}: it has {count}, counted from 0")
         return await self._patiently(lambda: self._read(TopicPartition(topic, index), offset, batch_size))
 
     async def fullest_partition(self, topic: str, offset: int, caller: AdrCaller) -> int:
@@ -180,7 +180,7 @@ class AdrService:
         self._check_may(caller, AclOperation.READ, ResourceType.TOPIC, topic)
         count = self.partition_count(topic)
         if not count:
-            raise NotThereError(f"there is no topic {topic!r}")
+            raise NotFoundError(f"there is no topic {topic!r}")
         ends = await self._patiently(lambda: self._bounds(topic, count))
         return min(ends, key=lambda index: (-max(0, ends[index][1] - max(offset, ends[index][0])), index))
 
@@ -211,7 +211,7 @@ class AdrService:
         if partition is not None:
             return await self._local.fetch(partition, offset)
         if self._leader_of(topic_partition) == self._node_id:
-            raise NotTakenError(f"{topic_partition} is not open yet")
+            raise NotAppliedError(f"{topic_partition} is not open yet")
         return await self._remote.fetch(topic_partition, offset)
 
     async def _take(self, fetched: CompletedFetch, count: int) -> list[ConsumedRecord]:
@@ -238,15 +238,15 @@ class AdrService:
     def _leader_of(self, topic_partition: TopicPartition) -> int:
         state = self._image().partition(*topic_partition)
         if state is None or state.leader < 0:
-            raise NotTakenError(f"{topic_partition} has no leader now")
+            raise NotAppliedError(f"{topic_partition} has no leader now")
         return state.leader
 
     async def _patiently(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        deadline_ms = self._clock.monotonic_ms() + PATIENCE_MS
+        deadline_ms = self._clock.monotonic_ms() + RETRY_TIMEOUT_MS
         while True:
             try:
                 return await attempt()
-            except NotTakenError:
+            except NotAppliedError:
                 if self._clock.monotonic_ms() >= deadline_ms:
                     raise
             await asyncio.sleep(RETRY_S)
@@ -272,4 +272,4 @@ async def _committed(work: Awaitable[T]) -> T:
         text = (
             f"the in-sync replicas did not have the record within {COMMIT_TIMEOUT_S:.0f} s; it may still be committed"
         )
-        raise UnclearError(text) from None
+        raise OutcomeUnknownError(text) from None

@@ -108,7 +108,7 @@ class HttpConnections:
 
             def connection_lost(self, error: Exception | None) -> None:
                 connections._connections.discard(self)
-                connections.descriptors.gave_one_back()
+                connections.descriptors.connection_closed()
                 super().connection_lost(error)
 
             def data_received(self, data: bytes) -> None:

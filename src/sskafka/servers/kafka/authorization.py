@@ -96,7 +96,7 @@ OPERATIONS_OF = {
     ),
 }
 """The operations that responses list as authorized operations of a resource."""
-NOT_ASKED = -(2**31)  # value in responses to clients that did not ask for authorized operations
+AUTHORIZED_OPERATIONS_OMITTED = -(2**31)  # value in responses to clients that did not ask for authorized operations
 
 
 def divided(items: Iterable[T], may: Callable[[T], bool]) -> tuple[list[T], list[T]]:

@@ -96,12 +96,12 @@ class Connection(Outgoing):
         return self._listener.name
 
     @property
-    def has_part_of_a_request(self) -> bool:
+    def has_partial_request(self) -> bool:
         """Return whether the rest of a request is missing, of which too little has arrived for a buffer of its own."""
         return bool(self._tail)
 
     @property
-    def is_owed_answers(self) -> bool:
+    def has_pending_requests(self) -> bool:
         """Return whether requests are being handled. Responses that the client does not read do not count."""
         return bool(self._slots)
 
@@ -266,7 +266,7 @@ class Connection(Outgoing):
             return LongRequest(request, memoryview(bytes(request.frame)), None)
         return LongRequest(request, large.content(), lambda: self._listener.memory.end(large))
 
-    def begin_long(self, request: LongRequest, steps: Steps) -> None:
+    def begin_long_request(self, request: LongRequest, steps: Steps) -> None:
         """Handle a request in slices, and no other request of this connection meanwhile."""
         self._listener.long_requests.begin(request, steps)
 

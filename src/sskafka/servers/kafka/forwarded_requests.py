@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from sskafka.controller.envelopes import Letter
+from sskafka.controller.envelopes import EnvelopeContent
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.acl import Caller
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -30,17 +30,17 @@ class ForwardedRequest(Request):
 
     __slots__ = ("_caller",)
 
-    def __init__(self, envelope: Request, letter: Letter, caller: Caller) -> None:
+    def __init__(self, envelope: Request, content: EnvelopeContent, caller: Caller) -> None:
         empty = memoryview(b"")
         super().__init__(
             envelope.connection,
-            letter.version,
-            letter.correlation_id,
+            content.version,
+            content.correlation_id,
             caller.client_id,
             empty,
             0,
             envelope.received_ns,
-            letter.key,
+            content.key,
         )
         self._caller = caller
 
@@ -74,17 +74,17 @@ class _OwnController:
 
 
 async def decide_for_client(
-    member: QuorumNode, handlers: ForwardedHandlers, letter: Letter, caller: Caller, envelope: Request
+    member: QuorumNode, handlers: ForwardedHandlers, content: EnvelopeContent, caller: Caller, envelope: Request
 ) -> Message:
     """Return the response to the client. Raise KafkaError if this node is not the active controller."""
-    api = API_BY_KEY[letter.key]
-    request = ForwardedRequest(envelope, letter, caller)
+    api = API_BY_KEY[content.key]
+    request = ForwardedRequest(envelope, content, caller)
     if api.operation is not None and not request.may_on_cluster(api.operation):
-        refused: Message = refusal(api, letter.request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        refused: Message = refusal(api, content.request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         return refused
     controller = _OwnController(member, member.image)
     family, method = api.handler.split(".")
-    response = getattr(handlers(controller)[family](), method)(letter.request, request)
+    response = getattr(handlers(controller)[family](), method)(content.request, request)
     if inspect.isawaitable(response):
         response = await response
     if controller.refusal is not None:

@@ -147,7 +147,7 @@ class Listener:
         return True
 
     def forget(self, connection: Connection) -> None:
-        self._descriptors.gave_one_back()
+        self._descriptors.connection_closed()
         self._unauthenticated.pop(connection, None)
         address = self._address_of.pop(connection, None)
         if address is None:
@@ -206,7 +206,7 @@ class Listener:
         self.tick += 1
         idle_ms_max = self._limits.idle_ms_max
         oldest = self.tick - max(1, idle_ms_max // 1000) if idle_ms_max >= 0 else 0
-        for connection in [c for c in self._connections if c.last_active_tick < oldest and not c.is_owed_answers]:
+        for connection in [c for c in self._connections if c.last_active_tick < oldest and not c.has_pending_requests]:
             log.debug("closing %s: idle for connections.max.idle.ms", connection.peer)
             self.counters.reaped += 1
             connection.close()
@@ -219,7 +219,7 @@ class Listener:
     def _close_stalled(self, ticks_max: int) -> None:
         """Close connections on which the rest of a request does not arrive."""
         oldest = self.tick - ticks_max
-        for connection in [c for c in self._connections if c.last_active_tick < oldest and c.has_part_of_a_request]:
+        for connection in [c for c in self._connections if c.last_active_tick < oldest and c.has_partial_request]:
             connection.drop(f"nothing of the rest of a request arrived for {ticks_max} s")
         self.memory.close_stalled(self.tick, ticks_max)
 

@@ -18,12 +18,12 @@ class ServedApis:
     def open_to_nodes(self, registry: Registry) -> None:
         for key, served in registry.by_key.items():
             is_served = served.api.listeners & Listeners.STARTING
-            self.by_key[key] = served if is_served else ServedApi(served.api, _turn_away, served.counters)
+            self.by_key[key] = served if is_served else ServedApi(served.api, _refuse_client, served.counters)
 
     def open_to_all(self, registry: Registry) -> None:
         self.by_key.update(registry.by_key)
 
 
-def _turn_away(request: Request) -> Response | None:
+def _refuse_client(request: Request) -> Response | None:
     request.connection.close()
     return None

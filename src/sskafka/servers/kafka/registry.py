@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, TypeVar
 from sskafka.model.counters import RequestCounters
 from sskafka.servers.kafka.frames import response_frame
 from sskafka.servers.kafka.request import Request, Response
-from sskafka.servers.kafka.sliced_handlers import AnswerNow, CallSteps, Handler, sliced_handler, stepping_handler
+from sskafka.servers.kafka.sliced_handlers import AnswerNow, CallSteps, Handler, generator_handler, sliced_handler
 from sskafka.wire.apis import API_BY_KEY, Api, Listeners
 
 Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
@@ -74,11 +74,11 @@ class Registry:
             if api.listeners & listeners:
                 self.by_key[api.key] = self._bound_at_first_request(api, factories)
 
-    def leave_to_controllers(self) -> None:
+    def remove_controller_apis(self) -> None:
         """Serve no longer what nodes ask controllers, which have listeners of their own: votes, registrations, ..."""
-        asked_of_controllers = Listeners.UNLISTED | Listeners.CONTROLLER
+        sent_to_controllers = Listeners.UNLISTED | Listeners.CONTROLLER
         for key, served in list(self.by_key.items()):
-            if served.api.listeners & asked_of_controllers == asked_of_controllers:
+            if served.api.listeners & sent_to_controllers == sent_to_controllers:
                 del self.by_key[key]
 
     def _bound_at_first_request(self, api: Api, factories: HandlerFactories) -> ServedApi:
@@ -111,7 +111,7 @@ class Registry:
 def message_handler(api: Api, handle: MessageHandler[Any], spawn: Spawn) -> Handler:
     """Return a handler that decodes the request, calls `handle` and encodes the response; `spawn` runs coroutines."""
     if inspect.isgeneratorfunction(handle):
-        return stepping_handler(api, handle)
+        return generator_handler(api, handle)
     if inspect.iscoroutinefunction(handle):
         return sliced_handler(api, _completing(api, handle, spawn), _awaiting(handle, spawn))
     return sliced_handler(api, _answering(api, handle), _calling(handle))

@@ -34,11 +34,11 @@ Call: TypeAlias = "Callable[[Any], Generator[asyncio.Future[Any] | None, None, A
 class Pieces(NamedTuple):
     """How a request is split: names of its lists, from the outermost inwards, and those of the response."""
 
-    asked: Path
+    requested: Path
     answered: Path
 
     def is_long(self, message: Any) -> bool:
-        return _weight(getattr(message, self.asked[0]), self.asked[1:], FIRST_PIECE) > FIRST_PIECE
+        return _weight(getattr(message, self.requested[0]), self.requested[1:], FIRST_PIECE) > FIRST_PIECE
 
 
 _BY_KEY = {
@@ -80,11 +80,11 @@ def handle_in_pieces(
     message: Any, version: int, pieces: Pieces, call: Call
 ) -> "Generator[asyncio.Future[Any] | None, None, Any]":
     """Yield between pieces; return the response message, with encoded elements."""
-    name = pieces.asked[0]
+    name = pieces.requested[0]
     response: Any = None
     size = _PieceSize()
     response_bytes = 0
-    for items, depth in _split(getattr(message, name), pieces.asked[1:], size):
+    for items, depth in _split(getattr(message, name), pieces.requested[1:], size):
         piece = copy.copy(message)
         setattr(piece, name, items)
         began_ns = perf_counter_ns()

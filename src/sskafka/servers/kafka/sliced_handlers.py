@@ -39,7 +39,7 @@ def sliced_handler(api: Api, answer_now: AnswerNow, call: CallSteps) -> Handler:
     def handler(request: Request) -> Response | None:
         if len(request.frame) > LONG_REQUEST_BYTES:
             long = request.connection.take_frame(request)
-            request.connection.begin_long(long, decoded(long))
+            request.connection.begin_long_request(long, decoded(long))
             return None
         message = decode_request(api.request_class(), request)
         pieces = pieces_of(api.key, request.version)
@@ -47,7 +47,7 @@ def sliced_handler(api: Api, answer_now: AnswerNow, call: CallSteps) -> Handler:
             return answer_now(message, request)
         long = request.connection.take_frame(request)
         long.release_frame()
-        request.connection.begin_long(long, in_pieces(message, long, pieces))
+        request.connection.begin_long_request(long, in_pieces(message, long, pieces))
         return None
 
     def decoded(long: LongRequest) -> Steps:
@@ -64,13 +64,13 @@ def sliced_handler(api: Api, answer_now: AnswerNow, call: CallSteps) -> Handler:
     return handler
 
 
-def stepping_handler(api: Api, generate: CallSteps) -> Handler:
+def generator_handler(api: Api, generate: CallSteps) -> Handler:
     """Return a handler for a generator. It yields None only, and is finished at once if it does not take long."""
 
     def handler(request: Request) -> Response | None:
         if len(request.frame) > LONG_REQUEST_BYTES:
             long = request.connection.take_frame(request)
-            request.connection.begin_long(long, decoded(long))
+            request.connection.begin_long_request(long, decoded(long))
             return None
         steps = answer(decode_request(api.request_class(), request), request)
         over_ns = perf_counter_ns() + SLICE_NS
@@ -82,7 +82,7 @@ def stepping_handler(api: Api, generate: CallSteps) -> Handler:
             return response
         long = request.connection.take_frame(request)
         long.release_frame()
-        request.connection.begin_long(long, steps)
+        request.connection.begin_long_request(long, steps)
         return None
 
     def decoded(long: LongRequest) -> Steps:

@@ -71,18 +71,18 @@ class Throttling:
         def throttled(request: Request) -> Response | None:
             if _is_of_a_node(api, request):
                 return handle(request)
-            asked = ThrottledRequest(request)
+            throttled = ThrottledRequest(request)
             use = _Use(len(request.frame) if api.key == ApiKey.PRODUCE else 0)
-            asked.finish = lambda response: self._finish(api, asked, use, response)
+            throttled.finish = lambda response: self._finish(api, throttled, use, response)
             began_ns = perf_counter_ns()
-            response = handle(asked)
+            response = handle(throttled)
             use.handler_ns = perf_counter_ns() - began_ns
             if response is not None:
-                return self._finish(api, asked, use, response)
-            if asked.frame is request.frame and use.produced_bytes and not use.is_finished:
-                throttle_ms = self._throttle_ms(asked, use, 0)  # acks=0: there is no response to wait for
+                return self._finish(api, throttled, use, response)
+            if throttled.frame is request.frame and use.produced_bytes and not use.is_finished:
+                throttle_ms = self._throttle_ms(throttled, use, 0)  # acks=0: there is no response to wait for
                 if throttle_ms > 0:
-                    asked.mute(throttle_ms)
+                    throttled.mute(throttle_ms)
             return None
 
         return throttled

@@ -17,7 +17,7 @@ from sskafka.model.counters import Sample
 from sskafka.raft.voters import NO_NODE
 from sskafka.servers.local.server import Answer
 
-SAMPLES_A_TURN = 200  # about a millisecond of the data loop
+SAMPLES_PER_TURN = 200  # about a millisecond of the data loop
 
 
 class NodeAnswers:
@@ -58,6 +58,6 @@ class NodeAnswers:
     async def samples(self, details: Mapping[str, Any]) -> AsyncIterator[list[Sample]]:
         """Yield the samples in slices, so that the event loop serves requests in between."""
         samples = self._samples()
-        while part := list(islice(samples, SAMPLES_A_TURN)):
+        while part := list(islice(samples, SAMPLES_PER_TURN)):
             yield part
             await asyncio.sleep(0)

@@ -18,14 +18,14 @@ async def serve(end: socket.socket, answers: Mapping[str, Answer]) -> None:
     """Answer questions until the other process closes its end; unfinished questions are cancelled then."""
     reader, writer = await asyncio.open_unix_connection(sock=end)
     async with asyncio.TaskGroup() as tasks:
-        asked: set[asyncio.Task[None]] = set()
+        pending: set[asyncio.Task[None]] = set()
         try:
             while (frame := await read_frame(reader)) is not None:
                 task = tasks.create_task(_answer(frame, answers, writer))
-                asked.add(task)
-                task.add_done_callback(asked.discard)
+                pending.add(task)
+                task.add_done_callback(pending.discard)
         finally:
-            for task in asked:
+            for task in pending:
                 task.cancel()
             writer.close()
 

@@ -35,9 +35,9 @@ from sskafka.records.batch import (
 from sskafka.records.builder import frame
 from sskafka.records.compression import codec_of, compress
 from sskafka.records.record import payload
+from sskafka.storage.compaction.cleaned_transaction_metadata import CleanedTransactionMetadata
 from sskafka.storage.compaction.latest_offsets import NOT_FOUND, LatestOffsets
 from sskafka.storage.compaction.record_spans import RecordSpan, record_spans, with_timestamp_delta
-from sskafka.storage.compaction.transaction_fates import TransactionFates
 
 
 class LastOfProducer(NamedTuple):
@@ -93,7 +93,7 @@ class KeyKnowledge:
 @dataclass(slots=True)
 class BatchCleaning:
     keys: KeyKnowledge
-    transactions: TransactionFates
+    transactions: CleanedTransactionMetadata
     last_of_producers: Mapping[int, LastOfProducer]
     now_ms: int
     delete_retention_ms: int

@@ -16,6 +16,7 @@ from sskafka.records.batch import BatchHeader, CorruptBatchError, crc_matches, r
 from sskafka.records.record import payload
 from sskafka.storage.batch_walk import walk_batches, walk_headers
 from sskafka.storage.compaction.batch_cleaning import BatchCleaning, KeyKnowledge
+from sskafka.storage.compaction.cleaned_transaction_metadata import CleanedTransactionMetadata
 from sskafka.storage.compaction.cleaning_job import (
     Answer,
     CleanedGroup,
@@ -26,7 +27,6 @@ from sskafka.storage.compaction.cleaning_job import (
 )
 from sskafka.storage.compaction.latest_offsets import LatestOffsets
 from sskafka.storage.compaction.record_spans import record_spans
-from sskafka.storage.compaction.transaction_fates import TransactionFates
 from sskafka.storage.disk import Disk, File
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.open_files import OpenFiles
@@ -56,7 +56,7 @@ def clean_log(disk: Disk, job: CleaningJob, on_io: Callable[[int], None]) -> Ite
     latest, end_offset = learn_keys(disk, job, on_io)
     keys = KeyKnowledge(latest, job.first_dirty_offset, end_offset)
     cleaning = BatchCleaning(
-        keys, TransactionFates(job.aborted), job.last_of_producers, job.now_ms, job.delete_retention_ms
+        keys, CleanedTransactionMetadata(job.aborted), job.last_of_producers, job.now_ms, job.delete_retention_ms
     )
     sources = [segment for segment in job.segments if segment.base_offset < end_offset]
     for group in group_segments(sources, job.segment_bytes, job.segment_index_bytes):
@@ -80,7 +80,7 @@ def learn_keys(disk: Disk, job: CleaningJob, on_io: Callable[[int], None]) -> tu
     dirty = [segment for segment in job.segments if segment.end_offset > job.first_dirty_offset]
     limits = job.limits
     latest = LatestOffsets(limits.map_bytes, limits.map_load_factor, _count_records(disk, job, dirty))
-    transactions = TransactionFates(job.aborted)
+    transactions = CleanedTransactionMetadata(job.aborted)
     end_offset = job.first_dirty_offset
     for segment in dirty:
         for header, batch in _batches(disk, job, segment, on_io):
@@ -96,7 +96,11 @@ def learn_keys(disk: Disk, job: CleaningJob, on_io: Callable[[int], None]) -> tu
 
 
 def _learn_batch(
-    latest: LatestOffsets, transactions: TransactionFates, batch: Buffer, header: BatchHeader, first_offset: int
+    latest: LatestOffsets,
+    transactions: CleanedTransactionMetadata,
+    batch: Buffer,
+    header: BatchHeader,
+    first_offset: int,
 ) -> bool:
     """Add the keys of a batch to the table. Return False if the table was full before the end of the batch."""
     if not crc_matches(batch, header):

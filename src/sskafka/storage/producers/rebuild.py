@@ -9,7 +9,7 @@ from sskafka.storage.producers.snapshots import ProducerSnapshots
 from sskafka.storage.producers.state import ProducerState
 from sskafka.storage.segment import Segment
 from sskafka.storage.transactions.index import AbortedTxn
-from sskafka.storage.transactions.marker import read_marker_if_any
+from sskafka.storage.transactions.marker import maybe_read_marker
 
 _INDEX_ENTRIES_BACK = 256
 
@@ -37,15 +37,15 @@ def rebuild_producers(
     if snapshot is not None:
         start_offset, producers = snapshot
         state.load(producers, now_ms)
-        recall_batches(segments, state, start_offset)
+        load_recent_batches(segments, state, start_offset)
     if start_offset < end_offset:
-        for segment in _reaching(segments, start_offset):
+        for segment in _segments_after(segments, start_offset):
             _replay_segment(segment, state, start_offset, now_ms)
     for producer in state.producers.values():
         producer.last_seen_ms = max(producer.last_seen_ms, seen_ms.get(producer.producer_id, NO_TIMESTAMP))
 
 
-def _reaching(segments: list[Segment], offset: int) -> list[Segment]:
+def _segments_after(segments: list[Segment], offset: int) -> list[Segment]:
     """Return the segments that end after `offset`."""
     ending_before = [following.base_offset <= offset for following in segments[1:]]
     return segments[sum(ending_before) :]
@@ -55,7 +55,7 @@ def _has_marker(segments: list[Segment], start_offset: int, end_offset: int) -> 
     """Return whether a transaction ends in [start, end)."""
     if start_offset >= end_offset:
         return False
-    for segment in _reaching(segments, start_offset):
+    for segment in _segments_after(segments, start_offset):
         for _, header in segment.headers(segment.position_of(start_offset)):
             if header.base_offset >= end_offset:
                 return False
@@ -78,11 +78,11 @@ def replay_batch(
     if not header.is_control:
         state.add(header, header.base_offset, now_ms)
         return None
-    marker = read_marker_if_any(segment.file.read_at(header.size_bytes, position), header)
+    marker = maybe_read_marker(segment.file.read_at(header.size_bytes, position), header)
     return None if marker is None else state.end_transaction(header, marker, header.base_offset, now_ms)
 
 
-def recall_batches(segments: list[Segment], state: ProducerState, snapshot_offset: int) -> None:
+def load_recent_batches(segments: list[Segment], state: ProducerState, snapshot_offset: int) -> None:
     """Complete the producers loaded from the snapshot at `snapshot_offset` with their earlier batches.
 
     A snapshot has one batch for each producer, but a producer with five batches in flight when the broker stopped

@@ -197,11 +197,11 @@ class ProducerState:
         entry = self.producers.get(producer_id)
         if entry is None:
             if len(self.producers) >= PRODUCERS_MAX:
-                self._forget_longest_silent()
+                self._forget_idle_producers()
             entry = self.producers[producer_id] = ProducerEntry(producer_id)
         return entry
 
-    def _forget_longest_silent(self) -> None:
+    def _forget_idle_producers(self) -> None:
         """Remove the tenth of the producers that has been idle longest. A producer that returns is treated as new."""
         idle = [entry for entry in self.producers.values() if entry.transaction_first_offset == NO_TRANSACTION]
         idle.sort(key=lambda entry: entry.last_seen_ms)

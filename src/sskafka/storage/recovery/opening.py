@@ -122,7 +122,7 @@ def make_log(
     flusher = flusher or Flusher(log_directory)
     log = Log(directory, topic_partition, config, recovered.parts, log_directory, flusher, topic_id)
     if recovered.recovery_point_before > log.log_end_offset:
-        log.is_believed_synced_before(recovered.recovery_point_before)
+        log.note_checkpointed_recovery_point(recovered.recovery_point_before)
     return log
 
 
@@ -171,7 +171,7 @@ class _Opening:
         self._finish_epochs(log_start_offset, log_end_offset)
         self._rebuild_producers(self._segments, log_end_offset)
         self._snapshots.keep_only({segment.base_offset for segment in self._segments})
-        self._sync_suspects()
+        self._sync_verified()
         return LogParts(
             segments=self._segments,
             epochs=self._epochs,
@@ -252,7 +252,7 @@ class _Opening:
             self._refuse_to_lose(segment, verdict)
             rebuild_segment(segment, verdict.good_bytes, self._replay)
             if verdict.problem is not None:
-                self._cut_behind(index, verdict.problem)
+                self._remove_segments_after(index, verdict.problem)
                 return
             if following is not None:
                 segment.seal()
@@ -275,7 +275,7 @@ class _Opening:
             if aborted is not None:
                 segment.transaction_index.add(aborted)
 
-    def _sync_suspects(self) -> None:
+    def _sync_verified(self) -> None:
         """Sync verified files, which may be in memory only. From now on they count as flushed."""
         for segment in self._segments:
             if segment.base_offset in self._suspects:
@@ -284,7 +284,7 @@ class _Opening:
         if self._suspects:
             self._disk.sync_directory(self._directory)
 
-    def _cut_behind(self, index: int, problem: str) -> None:
+    def _remove_segments_after(self, index: int, problem: str) -> None:
         """Remove everything after the segment at `index`, the newest first: a log cannot be served with a gap."""
         lost = self._segments[index + 1 :]
         self.was_cut = True
@@ -303,7 +303,7 @@ class _Opening:
     def _start_over(self, log_start_offset: int) -> int:
         """Start the log over at the log start offset that readers expect, because everything from there on is lost."""
         _log.warning("%s ends before its start offset %d and starts over there", self._directory, log_start_offset)
-        self._cut_behind(-1, f"{self._directory} holds nothing from its start offset {log_start_offset} on")
+        self._remove_segments_after(-1, f"{self._directory} holds nothing from its start offset {log_start_offset} on")
         self._segments = [self._create_segment(log_start_offset)]
         return log_start_offset
 

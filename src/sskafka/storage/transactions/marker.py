@@ -20,7 +20,7 @@ def read_marker(batches: Buffer, header: BatchHeader, position: int = 0) -> EndT
     return read_end_transaction_marker(record.key, record.value)
 
 
-def read_marker_if_any(batches: Buffer, header: BatchHeader, position: int = 0) -> EndTransactionMarker | None:
+def maybe_read_marker(batches: Buffer, header: BatchHeader, position: int = 0) -> EndTransactionMarker | None:
     """Return the marker of a stored batch. An unreadable marker must not prevent serving the rest of the log."""
     try:
         return read_marker(batches, header, position)

@@ -84,11 +84,11 @@ def _check_meta_properties(disk: Disk, report: DirectoryReport) -> MetaPropertie
     try:
         meta = read_meta_properties(disk, report.path)
     except CorruptFileError as error:
-        report.findings.append(Finding(path, str(error), Remedy.BY_HAND))
+        report.findings.append(Finding(path, str(error), Remedy.MANUAL))
         meta = None
     else:
         if meta is None:
-            report.findings.append(Finding(path, "missing: the directory is not formatted", Remedy.BY_HAND))
+            report.findings.append(Finding(path, "missing: the directory is not formatted", Remedy.MANUAL))
     return meta or MetaProperties(None, None)
 
 
@@ -117,5 +117,5 @@ def _check_checkpoint(disk: Disk, report: DirectoryReport, name: str, ends: Mapp
         end_offset = ends.get(partition)
         if end_offset is not None and offset > end_offset:
             text = f"{partition} {CHECKPOINTS[name]} {offset}, but its log ends at {end_offset}: records are lost"
-            remedy = Remedy.BY_HAND if name == LOG_START_OFFSETS else Remedy.REMAKE
+            remedy = Remedy.MANUAL if name == LOG_START_OFFSETS else Remedy.REMAKE
             report.findings.append(Finding(path, text, remedy))

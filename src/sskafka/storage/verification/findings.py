@@ -18,7 +18,7 @@ class Remedy(Enum):
     """Only truncation helps, and it would remove valid batches."""
     REMOVE = "remove"
     """A useless file; the broker works without it."""
-    BY_HAND = "by hand"
+    MANUAL = "by hand"
     """Needs a human decision."""
 
 

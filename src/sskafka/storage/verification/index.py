@@ -121,9 +121,9 @@ def sanity_problem(path: Path) -> str | None:
     if not entries:
         return None
     first, last = entries[0], entries[-1]
-    offset_place = 1 if is_time_index else 0
-    if last[offset_place] < 0:
-        return f"{path} ends in an entry with the relative offset {last[offset_place]}"
+    offset_field = 1 if is_time_index else 0
+    if last[offset_field] < 0:
+        return f"{path} ends in an entry with the relative offset {last[offset_field]}"
     if is_time_index and last[0] < first[0]:
         return f"{path} ends in the timestamp {last[0]}, which is below the first, {first[0]}"
     return None

@@ -29,7 +29,7 @@ from sskafka.storage.segment_check import Expectations, verify_segment
 from sskafka.storage.segment_swap import CLEANED_SUFFIX, SWAP_SUFFIX
 from sskafka.storage.transactions import index as transaction_index
 from sskafka.storage.transactions.index import TransactionIndex
-from sskafka.storage.transactions.marker import read_marker_if_any
+from sskafka.storage.transactions.marker import maybe_read_marker
 from sskafka.storage.verification.findings import Finding, PartitionReport, Remedy
 from sskafka.storage.verification.index import BatchPosition, offset_index_mismatches, time_index_problems
 from sskafka.storage.verification.walk import SegmentReader
@@ -67,7 +67,7 @@ class OpenTransactions:
         if not header.is_control:
             self._producer_ids.add(header.producer_id)
             return False
-        marker = read_marker_if_any(segment.file.read_at(header.size_bytes, position), header)
+        marker = maybe_read_marker(segment.file.read_at(header.size_bytes, position), header)
         if marker is None or header.producer_id not in self._producer_ids:
             return False
         self._producer_ids.discard(header.producer_id)
@@ -111,7 +111,7 @@ class _PartitionCheck:
         try:
             read_topic_id(self.disk, self.directory)
         except CorruptFileError as error:
-            self._find("partition.metadata", str(error), Remedy.BY_HAND)
+            self._find("partition.metadata", str(error), Remedy.MANUAL)
         try:
             self.epochs = LeaderEpochs.load(self.disk, self._path(leader_epochs.FILE_NAME))
         except CorruptFileError as error:
@@ -138,16 +138,16 @@ class _PartitionCheck:
         with SegmentReader(Path(self._path(name))) as snapshot:
             for batch in snapshot.walk():
                 if not batch.is_valid:
-                    self._find(name, f"the batch at byte {batch.position} does not match its checksum", Remedy.BY_HAND)
+                    self._find(name, f"the batch at byte {batch.position} does not match its checksum", Remedy.MANUAL)
             if snapshot.problem is not None:
-                self._find(name, f"at byte {snapshot.end}: {snapshot.problem}", Remedy.BY_HAND)
+                self._find(name, f"at byte {snapshot.end}: {snapshot.problem}", Remedy.MANUAL)
 
     def _check_quorum_state(self) -> None:
         try:
             state = json.loads(read_file(self.disk, self._path(_QUORUM_STATE)))
             int(state["leaderEpoch"])
         except (ValueError, KeyError, TypeError) as error:
-            self._find(_QUORUM_STATE, f"it cannot be read: {error!r}", Remedy.BY_HAND)
+            self._find(_QUORUM_STATE, f"it cannot be read: {error!r}", Remedy.MANUAL)
 
     def _check_leftovers(self) -> None:
         logs = {name.removesuffix(LOG_SUFFIX) for name in self.sizes if name.endswith(LOG_SUFFIX)}
@@ -220,7 +220,7 @@ class _PartitionCheck:
             self._find(name, text, Remedy.REMAKE)
 
     def _report_damage(self, name: str, position: int, problem: str, following: int | None) -> None:
-        behind = self._good_batches_behind(name, position)
+        behind = self._count_valid_batches_after(name, position)
         text = f"at byte {position}: {problem}"
         if behind:
             self._find(name, f"{text}; {behind} valid batches follow it", Remedy.LOSE)
@@ -230,7 +230,7 @@ class _PartitionCheck:
             rest = self.sizes[name] - position
             self._find(name, f"{text}; torn end, {rest} unreadable bytes", Remedy.CUT)
 
-    def _good_batches_behind(self, name: str, position: int) -> int:
+    def _count_valid_batches_after(self, name: str, position: int) -> int:
         """Count batches with a valid checksum from the damage on. The damaged batch counts too if only its offset is
         wrong."""
         with SegmentReader(Path(self._path(name))) as reader:
@@ -255,13 +255,13 @@ class _PartitionCheck:
         with SegmentReader(Path(self._path(name))) as reader:
             for batch in reader.walk():
                 if not batch.is_valid:
-                    self._find(name, f"at byte {batch.position}: it does not match its checksum", Remedy.BY_HAND)
+                    self._find(name, f"at byte {batch.position}: it does not match its checksum", Remedy.MANUAL)
                 if batches and batch.last_offset <= batches[-1].last_offset:
                     text = f"at byte {batch.position}: offset {batch.last_offset} follows {batches[-1].last_offset}"
-                    self._find(name, text, Remedy.BY_HAND)
+                    self._find(name, text, Remedy.MANUAL)
                 batches.append(BatchPosition.of(batch))
             if reader.problem is not None:
-                self._find(name, f"at byte {reader.end}: {reader.problem}", Remedy.BY_HAND)
+                self._find(name, f"at byte {reader.end}: {reader.problem}", Remedy.MANUAL)
         return batches
 
     # ---- indexes

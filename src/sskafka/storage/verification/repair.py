@@ -20,7 +20,7 @@ from sskafka.storage.synced_offset import read_synced_offset, write_synced_offse
 from sskafka.storage.verification.findings import DirectoryReport, PartitionReport, Remedy
 from sskafka.storage.verification.partition import CHECK_CONFIG
 
-_BY_HAND = "left unchanged: needs manual repair"
+_MANUAL = "left unchanged: needs manual repair"
 
 
 class Repair(NamedTuple):
@@ -35,26 +35,26 @@ def repair_directory(disk: Disk, report: DirectoryReport, now_ms: int, *, may_lo
         if finding.remedy is Remedy.REMOVE:
             disk.remove(finding.path)
             yield Repair(finding.path, "removed; the broker works without it", True)
-        elif finding.remedy is Remedy.BY_HAND:
-            yield Repair(finding.path, _BY_HAND, False)
+        elif finding.remedy is Remedy.MANUAL:
+            yield Repair(finding.path, _MANUAL, False)
     ends: dict[TopicPartition, int] = {}
     for partition in report.partitions:
         refusal = _refusal(partition, may_lose)
         if refusal:
             yield Repair(os.path.join(report.path, partition.name), refusal, False)
         elif partition.needs(Remedy.REMAKE, Remedy.CUT, Remedy.LOSE):
-            repair, ends[partition.topic_partition] = _mend(disk, report.path, partition, now_ms)
+            repair, ends[partition.topic_partition] = _recover(disk, report.path, partition, now_ms)
             yield repair
         else:
             ends[partition.topic_partition] = partition.end_offset
     for name in (RECOVERY_POINTS, HIGH_WATERMARKS):
-        yield from _pull_back(disk, os.path.join(report.path, name), ends)
+        yield from _lower_checkpoint(disk, os.path.join(report.path, name), ends)
     disk.sync_directory(report.path)
 
 
 def _refusal(report: PartitionReport, may_lose: bool) -> str:
-    if report.needs(Remedy.BY_HAND):
-        return _BY_HAND
+    if report.needs(Remedy.MANUAL):
+        return _MANUAL
     if report.has_old_formats and report.damages:
         return "left unchanged: it holds messages of an old format"
     if report.needs(Remedy.LOSE) and not may_lose:
@@ -62,7 +62,7 @@ def _refusal(report: PartitionReport, may_lose: bool) -> str:
     return ""
 
 
-def _mend(disk: Disk, path: str, report: PartitionReport, now_ms: int) -> tuple[Repair, int]:
+def _recover(disk: Disk, path: str, report: PartitionReport, now_ms: int) -> tuple[Repair, int]:
     """Open the log as after a crash and close it. Return the outcome and the log end offset."""
     directory = os.path.join(path, report.name)
     before = _log_bytes(disk, directory)
@@ -79,7 +79,7 @@ def _log_bytes(disk: Disk, directory: str) -> int:
     return sum(entry.size_bytes for entry in disk.entries(directory) if entry.name.endswith(".log"))
 
 
-def _pull_back(disk: Disk, path: str, ends: Mapping[TopicPartition, int]) -> Iterator[Repair]:
+def _lower_checkpoint(disk: Disk, path: str, ends: Mapping[TopicPartition, int]) -> Iterator[Repair]:
     """Lower checkpointed offsets that lie beyond the ends of their logs."""
     offsets = read_offsets(disk, path)
     beyond = {

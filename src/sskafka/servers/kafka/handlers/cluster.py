@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from sskafka.model.acl import AclOperation
 from sskafka.model.errors import ErrorCode
 from sskafka.raft.voters import NO_NODE
-from sskafka.servers.kafka.authorization import NOT_ASKED
+from sskafka.servers.kafka.authorization import AUTHORIZED_OPERATIONS_OMITTED
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.messages.describe_cluster import (
@@ -32,7 +32,11 @@ class ClusterHandler:
             return _refused(message.endpoint_type, self._endpoint_type)
         if self._controllers is not None and not request.may_on_cluster(AclOperation.ALTER):
             return DescribeClusterResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        rights = request.rights_on_cluster() if message.include_cluster_authorized_operations else NOT_ASKED
+        rights = (
+            request.rights_on_cluster()
+            if message.include_cluster_authorized_operations
+            else AUTHORIZED_OPERATIONS_OMITTED
+        )
         nodes = list(self._nodes(message, request))
         controller_id = self._view.controller_id
         return DescribeClusterResponse(
@@ -52,13 +56,13 @@ class ClusterHandler:
         ]
 
 
-def _refused(asked: int, here: int) -> DescribeClusterResponse:
+def _refused(requested: int, here: int) -> DescribeClusterResponse:
     names = {BROKERS: "BROKER", CONTROLLERS: "CONTROLLER"}
-    if asked in names:
+    if requested in names:
         text = (
             f"The request was sent to an endpoint of type {names[here]}, but we wanted an endpoint of type "
-            f"{names[asked]}"
+            f"{names[requested]}"
         )
         return DescribeClusterResponse(error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE, error_message=text)
-    text = f"Unsupported endpoint type {asked}"
+    text = f"Unsupported endpoint type {requested}"
     return DescribeClusterResponse(error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, error_message=text)

@@ -186,9 +186,9 @@ class ConfigHandlers:
             return False
 
         resources = message.resources
-        refusals, message.resources = _judged(resources, request, judge)
+        refusals, message.resources = _split_by_handler(resources, request, judge)
         async with self._reserved(reserved):
-            responses = await self._asked(
+            responses = await self._ask_controller(
                 message, request, full.AlterConfigsResponse, full.AlterConfigsResourceResponse
             )
         outcomes = _in_order(resources, refusals, responses, full.AlterConfigsResourceResponse)
@@ -208,13 +208,15 @@ class ConfigHandlers:
 
         response_class = incremental.AlterConfigsResourceResponse
         resources = message.resources
-        refusals, message.resources = _judged(resources, request, judge)
+        refusals, message.resources = _split_by_handler(resources, request, judge)
         async with self._reserved(reserved):
-            responses = await self._asked(message, request, incremental.IncrementalAlterConfigsResponse, response_class)
+            responses = await self._ask_controller(
+                message, request, incremental.IncrementalAlterConfigsResponse, response_class
+            )
         outcomes = _in_order(resources, refusals, responses, response_class)
         return incremental.IncrementalAlterConfigsResponse(responses=outcomes)
 
-    async def _asked(
+    async def _ask_controller(
         self, message: Any, request: Request, response_class: Callable[..., Any], outcome: Callable[..., Any]
     ) -> list[Any]:
         if not message.resources:
@@ -307,7 +309,7 @@ def _changes(resource: incremental.AlterConfigsResource) -> tuple[dict[str, str]
     return changed, removed
 
 
-def _judged(resources: list[R], request: Request, judge: Callable[[R], bool]) -> tuple[Refusals, list[R]]:
+def _split_by_handler(resources: list[R], request: Request, judge: Callable[[R], bool]) -> tuple[Refusals, list[R]]:
     """Return the resources that this node answers for by itself, and those to send to the controller."""
     refusals: Refusals = {}
     for position, resource in enumerate(resources):
@@ -325,11 +327,11 @@ def _in_order(
     resources: Iterable[Resource], refusals: Refusals, responses: list[Any], outcome: Callable[..., Any]
 ) -> list[Any]:
     """Return one response for each resource, in the order of the request."""
-    asked = iter(responses)
+    requested = iter(responses)
     answers = []
     for position, resource in enumerate(resources):
         if position not in refusals:
-            answers.append(next(asked))
+            answers.append(next(requested))
             continue
         error = refusals[position]
         code, text = (error.code, error.message or None) if error else (ErrorCode.NONE, None)

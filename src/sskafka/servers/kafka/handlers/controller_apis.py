@@ -33,15 +33,15 @@ class ControllerHandlers:
 
     async def envelope(self, message: EnvelopeRequest, request: Request) -> EnvelopeResponse:
         try:
-            letter = open_envelope(message)
-            if not API_BY_KEY[letter.key].forwarded:
-                raise KafkaError(ErrorCode.INVALID_REQUEST, f"API {letter.key} is not forwarded")
+            content = open_envelope(message)
+            if not API_BY_KEY[content.key].forwarded:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, f"API {content.key} is not forwarded")
             is_checked = request.connection.authorizer.is_configured or self._mutations.is_limited
-            if letter.caller is None or not is_checked:
-                response = await self._member.decide(letter.request)
+            if content.caller is None or not is_checked:
+                response = await self._member.decide(content.request)
             else:
-                response = await decide_for_client(self._member, self._forwarded, letter, letter.caller, request)
-            return answer_envelope(letter, response)
+                response = await decide_for_client(self._member, self._forwarded, content, content.caller, request)
+            return answer_envelope(content, response)
         except Exception as error:
             code, _ = error_code_of(error)
             return EnvelopeResponse(error_code=code)

@@ -50,13 +50,13 @@ class _Deletion:
 
 
 class DeleteRecordsHandler:
-    def __init__(self, replicas: ReplicaManager, keep_log_starts: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, replicas: ReplicaManager, sync_log_start_offsets: Callable[[], Awaitable[None]]) -> None:
         self._replicas = replicas
-        self._keep_log_starts = keep_log_starts
+        self._keep_log_starts = sync_log_start_offsets
 
     async def delete_records(self, message: DeleteRecordsRequest, request: Request) -> DeleteRecordsResponse:
         deletions = [
-            (topic.name, [self._delete(request, topic.name, asked) for asked in topic.partitions])
+            (topic.name, [self._delete(request, topic.name, requested) for requested in topic.partitions])
             for topic in message.topics
         ]
         kept = await self._kept()
@@ -66,16 +66,16 @@ class DeleteRecordsHandler:
             topics=[DeleteRecordsTopicResult(name, [one.result(kept) for one in parts]) for name, parts in deletions]
         )
 
-    def _delete(self, request: Request, topic: str, asked: DeleteRecordsPartition) -> _Deletion:
+    def _delete(self, request: Request, topic: str, requested: DeleteRecordsPartition) -> _Deletion:
         """Delete in each partition; one that fails does not affect the others."""
-        index = asked.partition_index
+        index = requested.partition_index
         if not request.may_on_topic(AclOperation.DELETE, topic):
             return _Deletion(index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         try:
             partition = self._replicas.find(topic, index)
             if topic in INTERNAL_TOPICS:
                 raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"records of {topic} cannot be deleted")
-            return _Deletion(index, ErrorCode.NONE, partition, _delete_before(partition, asked.offset))
+            return _Deletion(index, ErrorCode.NONE, partition, _delete_before(partition, requested.offset))
         except Exception as error:
             return _Deletion(index, error_code_of(error)[0])
 
@@ -87,12 +87,12 @@ class DeleteRecordsHandler:
         return ErrorCode.NONE
 
 
-def _delete_before(partition: Partition, asked_offset: int) -> int:
+def _delete_before(partition: Partition, requested_offset: int) -> int:
     """Return the new log start offset."""
     if "delete" not in partition.config.cleanup_policy:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "records of a compacted topic are deleted by tombstones")
     partition.check_leader_epoch(NOTHING)
-    offset = partition.high_watermark if asked_offset == TO_HIGH_WATERMARK else asked_offset
+    offset = partition.high_watermark if requested_offset == TO_HIGH_WATERMARK else requested_offset
     if not 0 <= offset <= partition.high_watermark:
         raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
     partition.start_at(offset)

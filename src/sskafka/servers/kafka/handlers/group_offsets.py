@@ -125,9 +125,9 @@ class GroupOffsetHandlers:
         partitions: list[TopicPartition] | None = None
         if group.topics is not None:
             partitions = []
-            for asked in group.topics:
-                topic = self._fetchable(asked, request)
-                wanted = [TopicPartition(topic.name, index) for index in asked.partition_indexes]
+            for requested in group.topics:
+                topic = self._fetchable(requested, request)
+                wanted = [TopicPartition(topic.name, index) for index in requested.partition_indexes]
                 if topic.error is ErrorCode.NONE:
                     partitions += wanted
                 else:
@@ -144,14 +144,14 @@ class GroupOffsetHandlers:
         member = (group.member_id, group.member_epoch)
         self._groups.fetch_offsets(group.group_id, partitions, require_stable, member, _transformed(completion, merged))
 
-    def _fetchable(self, asked: OffsetFetchRequestTopics, request: Request) -> _Topic:
+    def _fetchable(self, requested: OffsetFetchRequestTopics, request: Request) -> _Topic:
         """Return the partitions of the request. A topic that no longer exists may still be named."""
         if request.version >= TOPIC_IDS_FROM:
-            topic = self._topic(asked.name, asked.topic_id, request, AclOperation.DESCRIBE)
-            return topic if topic.error is ErrorCode.NONE else topic._replace(name=_placeholder(asked.topic_id))
-        is_allowed = request.may_on_topic(AclOperation.DESCRIBE, asked.name)
+            topic = self._topic(requested.name, requested.topic_id, request, AclOperation.DESCRIBE)
+            return topic if topic.error is ErrorCode.NONE else topic._replace(name=_placeholder(requested.topic_id))
+        is_allowed = request.may_on_topic(AclOperation.DESCRIBE, requested.name)
         error = ErrorCode.NONE if is_allowed else ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        return _Topic(asked.name, ZERO_UUID, error)
+        return _Topic(requested.name, ZERO_UUID, error)
 
     # -- OffsetDelete
 
@@ -161,8 +161,8 @@ class GroupOffsetHandlers:
         topics = [self._topic(topic.name, ZERO_UUID, request, AclOperation.READ) for topic in message.topics]
         partitions = [
             TopicPartition(topic.name, partition.partition_index)
-            for asked, topic in zip(message.topics, topics, strict=True)
-            for partition in asked.partitions
+            for requested, topic in zip(message.topics, topics, strict=True)
+            for partition in requested.partitions
             if not topic.error_of(partition.partition_index)
         ]
         outcomes = _transformed(completion, lambda found: _delete_response(message, topics, found))
@@ -177,17 +177,19 @@ def _transformed(completion: Completion, transform: Callable[[Any], Any]) -> Com
 # -- OffsetCommit
 
 
-def _commit_outcomes(completion: Completion, asked: list[OffsetCommitRequestTopic], topics: list[_Topic]) -> Completion:
+def _commit_outcomes(
+    completion: Completion, requested: list[OffsetCommitRequestTopic], topics: list[_Topic]
+) -> Completion:
     """Complete an OffsetCommit. If the group rejects it, partitions that do not exist keep their own error."""
 
     def answered(outcomes: Iterable[ErrorCode]) -> None:
-        completion.answer(_commit_response(asked, topics, outcomes))
+        completion.answer(_commit_response(requested, topics, outcomes))
 
     return CallbackCompletion(answered, lambda error, _: answered(repeat(error)))
 
 
-def _commits(asked: Iterable[OffsetCommitRequestTopic], topics: Iterable[_Topic]) -> Iterator[OffsetCommit]:
-    for request_topic, topic in zip(asked, topics, strict=True):
+def _commits(requested: Iterable[OffsetCommitRequestTopic], topics: Iterable[_Topic]) -> Iterator[OffsetCommit]:
+    for request_topic, topic in zip(requested, topics, strict=True):
         for partition in request_topic.partitions:
             if topic.error_of(partition.partition_index):
                 continue
@@ -200,7 +202,7 @@ def _commits(asked: Iterable[OffsetCommitRequestTopic], topics: Iterable[_Topic]
 
 
 def _commit_response(
-    asked: list[OffsetCommitRequestTopic], topics: list[_Topic], outcomes: Iterable[ErrorCode]
+    requested: list[OffsetCommitRequestTopic], topics: list[_Topic], outcomes: Iterable[ErrorCode]
 ) -> OffsetCommitResponse:
     outcome_of = iter(outcomes)
     return OffsetCommitResponse(
@@ -215,7 +217,7 @@ def _commit_response(
                     for partition in request_topic.partitions
                 ],
             )
-            for request_topic, topic in zip(asked, topics, strict=True)
+            for request_topic, topic in zip(requested, topics, strict=True)
             if request_topic.partitions
         ]
     )
@@ -259,9 +261,11 @@ def _fetched_group(
         return OffsetFetchResponseGroup(group.group_id, [], found)
     by_id = version >= TOPIC_IDS_FROM
     topics: dict[str, OffsetFetchResponseTopics] = {
-        asked.name or _placeholder(asked.topic_id): OffsetFetchResponseTopics(asked.name, asked.topic_id)
-        for asked in group.topics or ()
-        if not asked.partition_indexes
+        requested.name or _placeholder(requested.topic_id): OffsetFetchResponseTopics(
+            requested.name, requested.topic_id
+        )
+        for requested in group.topics or ()
+        if not requested.partition_indexes
     }
     for partition, fetched in found.items():
         topic = topics.get(partition.topic)
@@ -332,13 +336,13 @@ def _delete_response(
     """Put partitions that do not exist first in each topic, as Apache Kafka does."""
     outcome_of = iter(outcomes)
     response = OffsetDeleteResponse()
-    for asked, topic in zip(message.topics, topics, strict=True):
-        if not asked.partitions:
+    for requested, topic in zip(message.topics, topics, strict=True):
+        if not requested.partitions:
             continue
-        errors = {item.partition_index: topic.error_of(item.partition_index) for item in asked.partitions}
+        errors = {item.partition_index: topic.error_of(item.partition_index) for item in requested.partitions}
         missing = [OffsetDeleteResponsePartition(index, error) for index, error in errors.items() if error]
         there = [OffsetDeleteResponsePartition(index, next(outcome_of)) for index, error in errors.items() if not error]
-        response.topics.append(OffsetDeleteResponseTopic(asked.name, missing + there))
+        response.topics.append(OffsetDeleteResponseTopic(requested.name, missing + there))
     return response
 
 

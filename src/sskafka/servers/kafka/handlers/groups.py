@@ -101,7 +101,7 @@ class GroupHandlers:
         self, message: DescribeGroupTimelineRequest, request: Request, completion: Completion
     ) -> None:
         if allowed_on_group(request, AclOperation.DESCRIBE, message.group_id, completion):
-            self._groups.describe_timeline(message.group_id, _told, completion)
+            self._groups.describe_timeline(message.group_id, _timeline_response, completion)
 
     def delete_groups(self, message: DeleteGroupsRequest, request: Request, completion: Completion) -> None:
         names = list(dict.fromkeys(message.groups_names))
@@ -171,7 +171,7 @@ def _describe_classic(group: ClassicGroup) -> DescribedGroup:
     )
 
 
-def _told(events: Iterable[GroupEvent]) -> DescribeGroupTimelineResponse:
+def _timeline_response(events: Iterable[GroupEvent]) -> DescribeGroupTimelineResponse:
     return DescribeGroupTimelineResponse(events=[_event(event) for event in events])
 
 

@@ -104,11 +104,12 @@ class LogDirsHandler:
             return ErrorCode.INVALID_TOPIC_EXCEPTION
         if target.is_cordoned:
             return ErrorCode.INVALID_REPLICA_ASSIGNMENT
-        home = self._logs.home_of(topic_partition)
+        home = self._logs.log_dir_of(topic_partition)
         if not target.is_online or (home is not None and not home.is_online):
             return ErrorCode.KAFKA_STORAGE_ERROR
         if home is None:
-            self._logs.prefer(topic_partition, target)  # a replica that is created later will use that directory
+            # a replica that is created later will use that directory
+            self._logs.set_preferred_directory(topic_partition, target)
             return ErrorCode.REPLICA_NOT_AVAILABLE
         if self._moves is not None:
             self._moves.ask(topic_partition, target)

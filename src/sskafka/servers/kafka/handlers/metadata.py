@@ -8,7 +8,7 @@ from sskafka.model.acl import CLUSTER_NAME, AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import INTERNAL_TOPICS, ZERO_UUID, topic_name_problem
 from sskafka.raft.voters import NO_NODE
-from sskafka.servers.kafka.authorization import NOT_ASKED, divided
+from sskafka.servers.kafka.authorization import AUTHORIZED_OPERATIONS_OMITTED, divided
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.request import Request
 from sskafka.servers.kafka.topic_creation import TopicCreation
@@ -33,7 +33,7 @@ class MetadataHandler:
 
     def metadata(self, message: MetadataRequest, request: Request) -> Generator[None, None, MetadataResponse]:
         """Yield between topics: a client may ask for all of them."""
-        if request.version < IDS_FROM and any(_is_by_id(asked) for asked in message.topics or ()):
+        if request.version < IDS_FROM and any(_is_by_id(requested) for requested in message.topics or ()):
             return _ids_refused(message.topics or [])
         topics: list[MetadataResponseTopic] = []
         if message.topics is None or (not message.topics and request.version == ALL_TOPICS_IF_EMPTY):
@@ -42,10 +42,10 @@ class MetadataHandler:
                     topics.append(self._describe(topic, message, request))
                 yield
         else:
-            asked_topics = _by_id_or_by_name(message.topics)
-            refused = self._create_missing(asked_topics, message, request)
-            for asked in _once_each(asked_topics):
-                topics.append(self._asked_topic(asked, message, request, refused))
+            requested_topics = _by_id_or_by_name(message.topics)
+            refused = self._create_missing(requested_topics, message, request)
+            for requested in _once_each(requested_topics):
+                topics.append(self._requested_topic(requested, message, request, refused))
                 yield
         view = self._view
         return MetadataResponse(
@@ -60,7 +60,11 @@ class MetadataHandler:
         )
 
     def _cluster_rights(self, message: MetadataRequest, request: Request) -> int:
-        return request.rights_on_cluster() if message.include_cluster_authorized_operations else NOT_ASKED
+        return (
+            request.rights_on_cluster()
+            if message.include_cluster_authorized_operations
+            else AUTHORIZED_OPERATIONS_OMITTED
+        )
 
     def _create_missing(
         self, topics: list[MetadataRequestTopic], message: MetadataRequest, request: Request
@@ -72,13 +76,13 @@ class MetadataHandler:
             return set()
         known = self._view.image.topics_by_name
         missing = [
-            asked.name
-            for asked in topics
-            if asked.topic_id == ZERO_UUID
-            and asked.name
-            and asked.name not in known
-            and topic_name_problem(asked.name) is None
-            and request.may_see(ResourceType.TOPIC, asked.name)
+            requested.name
+            for requested in topics
+            if requested.topic_id == ZERO_UUID
+            and requested.name
+            and requested.name not in known
+            and topic_name_problem(requested.name) is None
+            and request.may_see(ResourceType.TOPIC, requested.name)
         ]
         if not missing:
             return set()
@@ -90,34 +94,34 @@ class MetadataHandler:
             self._creation.create_soon(allowed)
         return set(refused)
 
-    def _asked_topic(
-        self, asked: MetadataRequestTopic, message: MetadataRequest, request: Request, refused: set[str]
+    def _requested_topic(
+        self, requested: MetadataRequestTopic, message: MetadataRequest, request: Request, refused: set[str]
     ) -> MetadataResponseTopic:
         """`refused`: topics that the client may not create."""
         image = self._view.image
-        if asked.name is None or asked.topic_id != ZERO_UUID:
-            topic = image.topics_by_id.get(asked.topic_id)
+        if requested.name is None or requested.topic_id != ZERO_UUID:
+            topic = image.topics_by_id.get(requested.topic_id)
             if topic is None:
-                return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, asked.topic_id)
+                return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, requested.topic_id)
             if not request.may_on_topic(AclOperation.DESCRIBE, topic.name):
-                return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, asked.topic_id)
+                return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, requested.topic_id)
             return self._describe(topic, message, request)
-        if asked.name in refused or not request.may_on_topic(AclOperation.DESCRIBE, asked.name):
-            return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, asked.name)
-        if topic_name_problem(asked.name) is not None:
+        if requested.name in refused or not request.may_on_topic(AclOperation.DESCRIBE, requested.name):
+            return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, requested.name)
+        if topic_name_problem(requested.name) is not None:
             return MetadataResponseTopic(
                 ErrorCode.INVALID_TOPIC_EXCEPTION,
-                asked.name,
-                topic_authorized_operations=self._topic_rights(asked.name, message, request),
+                requested.name,
+                topic_authorized_operations=self._topic_rights(requested.name, message, request),
             )
-        topic = image.topics_by_name.get(asked.name)
+        topic = image.topics_by_name.get(requested.name)
         if topic is None:
             unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             return MetadataResponseTopic(
                 unknown,
-                asked.name,
-                is_internal=asked.name in INTERNAL_TOPICS,
-                topic_authorized_operations=self._topic_rights(asked.name, message, request),
+                requested.name,
+                is_internal=requested.name in INTERNAL_TOPICS,
+                topic_authorized_operations=self._topic_rights(requested.name, message, request),
             )
         return self._describe(topic, message, request)
 
@@ -132,7 +136,11 @@ class MetadataHandler:
         )
 
     def _topic_rights(self, name: str, message: MetadataRequest, request: Request) -> int:
-        return request.rights_on_topic(name) if message.include_topic_authorized_operations else NOT_ASKED
+        return (
+            request.rights_on_topic(name)
+            if message.include_topic_authorized_operations
+            else AUTHORIZED_OPERATIONS_OMITTED
+        )
 
     def _describe_partition(self, index: int, partition: PartitionImage, request: Request) -> MetadataResponsePartition:
         """Return LISTENER_NOT_FOUND if the leader does not have the listener that the client uses."""
@@ -140,8 +148,8 @@ class MetadataHandler:
         if not partition.has_leader:
             error = ErrorCode.LEADER_NOT_AVAILABLE
         elif not self._view.has_listener(leader, name):
-            is_told = request.version >= LISTENER_NOT_FOUND_FROM
-            error = ErrorCode.LISTENER_NOT_FOUND if is_told else ErrorCode.LEADER_NOT_AVAILABLE
+            knows_listener_error = request.version >= LISTENER_NOT_FOUND_FROM
+            error = ErrorCode.LISTENER_NOT_FOUND if knows_listener_error else ErrorCode.LEADER_NOT_AVAILABLE
             leader = NO_NODE
         return MetadataResponsePartition(
             error,
@@ -154,20 +162,20 @@ class MetadataHandler:
         )
 
 
-def _is_by_id(asked: MetadataRequestTopic) -> bool:
-    return asked.name is None or asked.topic_id != ZERO_UUID
+def _is_by_id(requested: MetadataRequestTopic) -> bool:
+    return requested.name is None or requested.topic_id != ZERO_UUID
 
 
-def _by_id_or_by_name(asked: list[MetadataRequestTopic]) -> list[MetadataRequestTopic]:
+def _by_id_or_by_name(requested: list[MetadataRequestTopic]) -> list[MetadataRequestTopic]:
     """Return the topics with an id if there are any: Apache Kafka then ignores topics that have only a name."""
-    return [topic for topic in asked if topic.topic_id != ZERO_UUID] or asked
+    return [topic for topic in requested if topic.topic_id != ZERO_UUID] or requested
 
 
-def _ids_refused(asked: list[MetadataRequestTopic]) -> MetadataResponse:
-    topics = [MetadataResponseTopic(ErrorCode.INVALID_REQUEST, topic.name or "", topic.topic_id) for topic in asked]
+def _ids_refused(requested: list[MetadataRequestTopic]) -> MetadataResponse:
+    topics = [MetadataResponseTopic(ErrorCode.INVALID_REQUEST, topic.name or "", topic.topic_id) for topic in requested]
     return MetadataResponse(topics=topics)
 
 
-def _once_each(asked: list[MetadataRequestTopic]) -> Iterable[MetadataRequestTopic]:
+def _once_each(requested: list[MetadataRequestTopic]) -> Iterable[MetadataRequestTopic]:
     """Describe each topic once, even if the request names it twice."""
-    return {(topic.name, topic.topic_id): topic for topic in asked}.values()
+    return {(topic.name, topic.topic_id): topic for topic in requested}.values()

@@ -56,44 +56,46 @@ class OffsetHandlers:
         committed = message.isolation_level == READ_COMMITTED
         may_see_all = message.replica_id >= 0  # a follower compares its log with the whole log of the leader
 
-        async def answer(topic: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
-            index = asked.partition_index
+        async def answer(topic: str, requested: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+            index = requested.partition_index
             if not request.may_on_topic(AclOperation.DESCRIBE, topic):
                 return ListOffsetsPartitionResponse(index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             try:
                 partition = self._replicas.find(topic, index)
                 end_offset = _visible_end(partition, committed, may_see_all)
-                return await self._find_offset(partition, asked, end_offset, request.version)
+                return await self._find_offset(partition, requested, end_offset, request.version)
             except Exception as error:
                 return ListOffsetsPartitionResponse(index, error_code_of(error)[0])
 
         async def answers(topic: ListOffsetsTopic) -> ListOffsetsTopicResponse:
-            by_index = {asked.partition_index: asked for asked in topic.partitions}
-            counts = Counter(asked.partition_index for asked in topic.partitions)
+            by_index = {requested.partition_index: requested for requested in topic.partitions}
+            counts = Counter(requested.partition_index for requested in topic.partitions)
             return ListOffsetsTopicResponse(
                 topic.name,
                 [
-                    await answer(topic.name, asked)
+                    await answer(topic.name, requested)
                     if counts[index] == 1
                     else ListOffsetsPartitionResponse(index, ErrorCode.INVALID_REQUEST)
-                    for index, asked in by_index.items()
+                    for index, requested in by_index.items()
                 ],
             )
 
         return ListOffsetsResponse(topics=[await answers(topic) for topic in message.topics])
 
     async def _find_offset(
-        self, partition: Partition, asked: ListOffsetsPartition, end_offset: int, version: int
+        self, partition: Partition, requested: ListOffsetsPartition, end_offset: int, version: int
     ) -> ListOffsetsPartitionResponse:
-        if asked.timestamp < 0 and version < FIRST_VERSIONS_OF_SPECIAL_TIMESTAMPS.get(asked.timestamp, NEVER):
+        if requested.timestamp < 0 and version < FIRST_VERSIONS_OF_SPECIAL_TIMESTAMPS.get(requested.timestamp, NEVER):
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-        partition.check_leader_epoch(asked.current_leader_epoch)
-        timestamp, offset = await self._look_up(partition, asked.timestamp, end_offset, version)
+        partition.check_leader_epoch(requested.current_leader_epoch)
+        timestamp, offset = await self._find_offset_by_timestamp(partition, requested.timestamp, end_offset, version)
         has_epoch = offset != NOTHING and version >= FIRST_VERSION_WITH_EPOCH
         epoch = _epoch_of(partition, offset) if has_epoch else NOTHING
-        return ListOffsetsPartitionResponse(asked.partition_index, ErrorCode.NONE, timestamp, offset, epoch)
+        return ListOffsetsPartitionResponse(requested.partition_index, ErrorCode.NONE, timestamp, offset, epoch)
 
-    async def _look_up(self, partition: Partition, timestamp: int, end_offset: int, version: int) -> tuple[int, int]:
+    async def _find_offset_by_timestamp(
+        self, partition: Partition, timestamp: int, end_offset: int, version: int
+    ) -> tuple[int, int]:
         """Return timestamp and offset, never beyond what the client could fetch."""
         if timestamp in {EARLIEST, EARLIEST_LOCAL}:
             return NOTHING, partition.log_start_offset
@@ -129,17 +131,19 @@ class OffsetHandlers:
     ) -> OffsetForLeaderEpochResponse:
         is_node = request.may_see(ResourceType.CLUSTER, CLUSTER_NAME, AclOperation.CLUSTER_ACTION)
 
-        def answer(topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+        def answer(topic: str, requested: OffsetForLeaderPartition) -> EpochEndOffset:
             if not is_node and not request.may_on_topic(AclOperation.DESCRIBE, topic):
-                return EpochEndOffset(ErrorCode.TOPIC_AUTHORIZATION_FAILED, asked.partition)
+                return EpochEndOffset(ErrorCode.TOPIC_AUTHORIZATION_FAILED, requested.partition)
             try:  # a partition that fails does not affect the others
-                return _find_epoch_end(self._replicas.find(topic, asked.partition), asked)
+                return _find_epoch_end(self._replicas.find(topic, requested.partition), requested)
             except Exception as error:
-                return EpochEndOffset(error_code_of(error)[0], asked.partition)
+                return EpochEndOffset(error_code_of(error)[0], requested.partition)
 
         return OffsetForLeaderEpochResponse(
             topics=[
-                OffsetForLeaderTopicResult(topic.topic, [answer(topic.topic, asked) for asked in topic.partitions])
+                OffsetForLeaderTopicResult(
+                    topic.topic, [answer(topic.topic, requested) for requested in topic.partitions]
+                )
                 for topic in message.topics
             ]
         )
@@ -149,7 +153,8 @@ def _refused(message: ListOffsetsRequest, error: ErrorCode) -> ListOffsetsRespon
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
-                topic.name, [ListOffsetsPartitionResponse(asked.partition_index, error) for asked in topic.partitions]
+                topic.name,
+                [ListOffsetsPartitionResponse(requested.partition_index, error) for requested in topic.partitions],
             )
             for topic in message.topics
         ]
@@ -182,7 +187,7 @@ def _check_end_is_known(partition: Partition, end_offset: int, version: int) -> 
         raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE if is_known_to_client else ErrorCode.LEADER_NOT_AVAILABLE)
 
 
-def _find_epoch_end(partition: Partition, asked: OffsetForLeaderPartition) -> EpochEndOffset:
-    partition.check_leader_epoch(asked.current_leader_epoch)
-    epoch, end_offset = partition.end_offset_for_epoch(asked.leader_epoch)
-    return EpochEndOffset(ErrorCode.NONE, asked.partition, epoch, end_offset)
+def _find_epoch_end(partition: Partition, requested: OffsetForLeaderPartition) -> EpochEndOffset:
+    partition.check_leader_epoch(requested.current_leader_epoch)
+    epoch, end_offset = partition.end_offset_for_epoch(requested.leader_epoch)
+    return EpochEndOffset(ErrorCode.NONE, requested.partition, epoch, end_offset)

@@ -25,6 +25,6 @@ class ReaderHandlers:
     def _readers_of(self, partition: Partition) -> Iterator[ReaderPosition]:
         now_ms = self._replicas.monotonic_ms()
         topic, index = partition.topic_partition
-        for client_id, (fetch_offset, asked_ms) in partition.readers.items():
-            age_ms = max(0, int(now_ms - asked_ms))
+        for client_id, (fetch_offset, fetched_ms) in partition.readers.items():
+            age_ms = max(0, int(now_ms - fetched_ms))
             yield ReaderPosition(client_id, topic, index, fetch_offset, partition.high_watermark, age_ms)

@@ -50,11 +50,11 @@ class TopicPartitionsHandler:
 
     def _names(self, message: DescribeTopicPartitionsRequest, request: Request) -> list[str]:
         """Return the requested topics, or all that the client may describe, from the cursor on."""
-        asked = {topic.name for topic in message.topics}
-        if not asked:
-            asked = {name for name in self._view.image.topics_by_name if request.may_see(ResourceType.TOPIC, name)}
+        requested = {topic.name for topic in message.topics}
+        if not requested:
+            requested = {name for name in self._view.image.topics_by_name if request.may_see(ResourceType.TOPIC, name)}
         first = message.cursor.topic_name if message.cursor else ""
-        return sorted(name for name in asked if name >= first)
+        return sorted(name for name in requested if name >= first)
 
     def _topic(
         self, request: Request, name: str, start: int, room: int

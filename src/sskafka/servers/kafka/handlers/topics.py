@@ -29,7 +29,7 @@ from sskafka.wire.messages.delete_topics import (
     DeleteTopicState,
 )
 
-NOT_TOLD = -1
+OMITTED = -1
 CREATE_STRICT_FROM, DELETE_STRICT_FROM, GROW_STRICT_FROM = 6, 5, 3
 TOO_MANY = "The throttling quota has been exceeded."
 
@@ -59,7 +59,7 @@ class TopicHandlers:
         )
         for topic in response.topics:
             if not request.may_see(ResourceType.TOPIC, topic.name, AclOperation.DESCRIBE_CONFIGS):
-                _hide_configs(topic)
+                _omit_configs(topic)
         response.topics += [_not_created(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for topic in refused]
         response.topics += [_not_created(topic, ErrorCode.THROTTLING_QUOTA_EXCEEDED, TOO_MANY) for topic in late]
         throttle.finish(response)
@@ -146,11 +146,11 @@ def _not_grown(topic: CreatePartitionsTopic, code: ErrorCode, text: str | None =
     return CreatePartitionsTopicResult(topic.name, code, text)
 
 
-def _hide_configs(topic: CreatableTopicResult) -> None:
+def _omit_configs(topic: CreatableTopicResult) -> None:
     """Leave out what a client may not see that may create a topic but not describe its configs."""
     if topic.error_code == ErrorCode.NONE:
         topic.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        topic.num_partitions = topic.replication_factor = NOT_TOLD
+        topic.num_partitions = topic.replication_factor = OMITTED
         topic.configs = []
 
 
@@ -170,8 +170,8 @@ def _refused_deletion(request: Request, image: ClusterImage, state: DeleteTopicS
     if state.topic_id == ZERO_UUID:
         return _not_deleted(state, code)
     name = _name_of(image, state)
-    is_told = name is not None and request.may_see(ResourceType.TOPIC, name)
-    return DeletableTopicResult(name if is_told else None, state.topic_id, code)
+    is_visible = name is not None and request.may_see(ResourceType.TOPIC, name)
+    return DeletableTopicResult(name if is_visible else None, state.topic_id, code)
 
 
 def _partitions_of(image: ClusterImage, state: DeleteTopicState) -> int:

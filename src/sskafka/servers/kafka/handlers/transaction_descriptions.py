@@ -61,11 +61,11 @@ class TransactionDescriptionHandlers:
             matches = _matching(message.transactional_id_pattern)
         except ValueError:
             return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
-        asked = _Filter(message, self._clock.now_ms())
+        requested = _Filter(message, self._clock.now_ms())
         found = []
         for known in tuple(self._coordinator):
             if (
-                asked.includes(known)
+                requested.includes(known)
                 and matches(known.transactional_id)
                 and request.may_see(ResourceType.TRANSACTIONAL_ID, known.transactional_id)
             ):
@@ -76,10 +76,10 @@ class TransactionDescriptionHandlers:
 
 
 class _Filter:
-    def __init__(self, asked: ListTransactionsRequest, now_ms: int) -> None:
-        self._states = set(asked.state_filters)
-        self._producer_ids = set(asked.producer_id_filters)
-        self._duration_ms = asked.duration_filter
+    def __init__(self, requested: ListTransactionsRequest, now_ms: int) -> None:
+        self._states = set(requested.state_filters)
+        self._producer_ids = set(requested.producer_id_filters)
+        self._duration_ms = requested.duration_filter
         self._now_ms = now_ms
 
     def includes(self, known: TransactionMetadata) -> bool:

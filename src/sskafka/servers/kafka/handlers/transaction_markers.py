@@ -36,44 +36,46 @@ class TransactionMarkerHandler:
             AclOperation.CLUSTER_ACTION
         )
         results = []
-        for asked in message.markers:
+        for requested in message.markers:
             errors = [
-                self._begin(asked, TopicPartition(topic.name, index), may_write)
-                for topic in asked.topics
+                self._begin(requested, TopicPartition(topic.name, index), may_write)
+                for topic in requested.topics
                 for index in topic.partition_indexes
             ]
-            results.append((asked, errors))
-        return WriteTxnMarkersResponse([await _result(asked, errors) for asked, errors in results])
+            results.append((requested, errors))
+        return WriteTxnMarkersResponse([await _result(requested, errors) for requested, errors in results])
 
-    def _begin(self, asked: WritableTxnMarker, target: TopicPartition, may_write: bool) -> "asyncio.Future[ErrorCode]":
+    def _begin(
+        self, requested: WritableTxnMarker, target: TopicPartition, may_write: bool
+    ) -> "asyncio.Future[ErrorCode]":
         """Append all markers in one turn of the event loop, and respond when the last one is committed."""
         written: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
         if may_write:
-            self._writer.write(_marker(asked), target, written.set_result)
+            self._writer.write(_marker(requested), target, written.set_result)
         else:
             written.set_result(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         return written
 
 
-def _marker(asked: WritableTxnMarker) -> Marker:
+def _marker(requested: WritableTxnMarker) -> Marker:
     return Marker(
-        ProducerIdAndEpoch(asked.producer_id, asked.producer_epoch),
-        asked.transaction_result,
-        asked.coordinator_epoch,
-        asked.transaction_version,
+        ProducerIdAndEpoch(requested.producer_id, requested.producer_epoch),
+        requested.transaction_result,
+        requested.coordinator_epoch,
+        requested.transaction_version,
     )
 
 
-async def _result(asked: WritableTxnMarker, errors: "list[asyncio.Future[ErrorCode]]") -> WritableTxnMarkerResult:
+async def _result(requested: WritableTxnMarker, errors: "list[asyncio.Future[ErrorCode]]") -> WritableTxnMarkerResult:
     outcomes = iter([_for_coordinators(await error) for error in errors])
     return WritableTxnMarkerResult(
-        asked.producer_id,
+        requested.producer_id,
         [
             WritableTxnMarkerTopicResult(
                 topic.name,
                 [WritableTxnMarkerPartitionResult(index, next(outcomes)) for index in topic.partition_indexes],
             )
-            for topic in asked.topics
+            for topic in requested.topics
         ],
     )
 

@@ -50,10 +50,12 @@ class TransactionOffsetHandler:
     async def commit(self, message: TxnOffsetCommitRequest, request: Request) -> TxnOffsetCommitResponse:
         outcome = self._refused(message, request)
         commits = [
-            OffsetCommit(target, asked.committed_offset, asked.committed_leader_epoch, asked.committed_metadata)
+            OffsetCommit(
+                target, requested.committed_offset, requested.committed_leader_epoch, requested.committed_metadata
+            )
             for topic in message.topics
-            for asked in topic.partitions
-            if (target := TopicPartition(topic.name, asked.partition_index)) not in outcome
+            for requested in topic.partitions
+            if (target := TopicPartition(topic.name, requested.partition_index)) not in outcome
         ]
         if commits:
             try:
@@ -64,7 +66,9 @@ class TransactionOffsetHandler:
 
     def _refused(self, message: TxnOffsetCommitRequest, request: Request) -> Outcome:
         targets = [
-            TopicPartition(topic.name, asked.partition_index) for topic in message.topics for asked in topic.partitions
+            TopicPartition(topic.name, requested.partition_index)
+            for topic in message.topics
+            for requested in topic.partitions
         ]
         if not request.may_on_transactional_id(AclOperation.WRITE, message.transactional_id):
             return dict.fromkeys(targets, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
@@ -84,8 +88,8 @@ class TransactionOffsetHandler:
         producer = ProducerIdAndEpoch(message.producer_id, message.producer_epoch)
         partition = self._partition_of(message.group_id)
         producers = partition.producers
-        is_asked = producers.verifies_transactions or version >= ADDS_FROM
-        if is_asked and not producers.has_open_transaction(*producer):
+        must_verify = producers.verifies_transactions or version >= ADDS_FROM
+        if must_verify and not producers.has_open_transaction(*producer):
             await self._verify(partition, message.transactional_id, producer, version)
         completion = FutureCompletion()
         committer = OffsetCommitter(message.member_id, message.group_instance_id, message.generation_id)
@@ -114,13 +118,13 @@ class TransactionOffsetHandler:
             if not partition.is_leader:
                 raise KafkaError(ErrorCode.NOT_COORDINATOR)
             verification = producers.begin_verification(*producer, supports_epoch_bump=adds)
-            error = _for_client(await self._asked(partition, transactional_id, producer, adds), version)
+            error = _for_client(await self._ask_coordinator(partition, transactional_id, producer, adds), version)
             if error is not ErrorCode.NONE:
                 producers.give_up_verification(verification)
                 raise KafkaError(error)
             is_open = producers.verified(verification)
 
-    async def _asked(
+    async def _ask_coordinator(
         self, partition: Partition, transactional_id: str, producer: ProducerIdAndEpoch, adds: bool
     ) -> ErrorCode:
         answered: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
@@ -147,9 +151,9 @@ def _response(message: TxnOffsetCommitRequest, outcome: Outcome) -> TxnOffsetCom
                 topic.name,
                 [
                     TxnOffsetCommitResponsePartition(
-                        asked.partition_index, outcome[TopicPartition(topic.name, asked.partition_index)]
+                        requested.partition_index, outcome[TopicPartition(topic.name, requested.partition_index)]
                     )
-                    for asked in topic.partitions
+                    for requested in topic.partitions
                 ],
             )
             for topic in message.topics

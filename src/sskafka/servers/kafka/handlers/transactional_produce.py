@@ -119,7 +119,7 @@ class TransactionalProduce:
         produce = waiting.produce
         unverified = self._unverified(produce, waiting.request)
         if len({(header.producer_id, header.producer_epoch) for _, _, header in unverified}) != 1:
-            self._go_on(waiting, _of_several_producers(unverified))
+            self._continue(waiting, _of_several_producers(unverified))
             return
         adds = waiting.request.version >= ADDS_FROM
         verifications: dict[TopicPartition, tuple[Topic, Partition, Verification]] = {}
@@ -158,17 +158,17 @@ class TransactionalProduce:
                 has_lapsed |= not partition.producers.verified(verification)
             else:
                 refusals[topic, target.partition] = code = _for_client(error, waiting.request.version)
-                if not is_passing(code):
+                if not is_retriable(code):
                     partition.producers.give_up_verification(verification)
         if has_lapsed:
             self._ask(waiting)  # a marker arrived in between, perhaps of the previous transaction
         else:
-            self._go_on(waiting, refusals)
+            self._continue(waiting, refusals)
 
     def _may_ask_again(self, waiting: Waiting) -> bool:
         return waiting.waited_ms + self._pauses.pause_ms <= self._pauses.longest_ms
 
-    def _go_on(self, waiting: Waiting, refusals: Refusals) -> None:
+    def _continue(self, waiting: Waiting, refusals: Refusals) -> None:
         """Carry out the request, then the next request of the same producer."""
         try:
             if not waiting.request.connection.closed:
@@ -185,7 +185,7 @@ class TransactionalProduce:
             del self._queues[transactional_id]
 
 
-def is_passing(error: ErrorCode) -> bool:
+def is_retriable(error: ErrorCode) -> bool:
     """Return whether the client will retry the batch, so that later batches must not overtake it."""
     return error in {ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.CONCURRENT_TRANSACTIONS}
 

@@ -63,7 +63,7 @@ class TransactionHandlers:
             code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
             return InitProducerIdResponse(error_code=code, producer_epoch=-1)
         expected = ProducerIdAndEpoch(message.producer_id, message.producer_epoch)
-        asked = InitProducerId(
+        requested = InitProducerId(
             message.transactional_id,
             message.transaction_timeout_ms,
             expected,
@@ -71,7 +71,7 @@ class TransactionHandlers:
             keep_prepared=message.keep_prepared_txn,
         )
         try:
-            verdict = await self._coordinator.init_producer_id(asked)
+            verdict = await self._coordinator.init_producer_id(requested)
         except Exception as error:
             return InitProducerIdResponse(error_code=error_code_of(error)[0], producer_epoch=-1)
         if verdict.error is not ErrorCode.NONE:
@@ -116,25 +116,27 @@ class TransactionHandlers:
             return {}
         return dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED) | refused
 
-    async def _answer_leader(self, asked: AddPartitionsToTxnTransaction, request: Request) -> AddPartitionsToTxnResult:
-        partitions = _flat(asked.topics)
+    async def _answer_leader(
+        self, requested: AddPartitionsToTxnTransaction, request: Request
+    ) -> AddPartitionsToTxnResult:
+        partitions = _flat(requested.topics)
         unknown = [item for item in partitions if self._image().partition(*item) is None]
         if unknown:
             refused = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
             refused |= dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            return AddPartitionsToTxnResult(asked.transactional_id, _by_topic(refused))
-        producer = ProducerIdAndEpoch(asked.producer_id, asked.producer_epoch)
+            return AddPartitionsToTxnResult(requested.transactional_id, _by_topic(refused))
+        producer = ProducerIdAndEpoch(requested.producer_id, requested.producer_epoch)
         answered: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        if asked.verify_only or request.version >= BUMPING_FROM:
+        if requested.verify_only or request.version >= BUMPING_FROM:
             self._coordinator.answer_leader(
-                asked.transactional_id, producer, partitions, not asked.verify_only, answered.set_result
+                requested.transactional_id, producer, partitions, not requested.verify_only, answered.set_result
             )
             outcome = await answered
         else:
-            error = await self._add(asked.transactional_id, producer, partitions, request.version)
+            error = await self._add(requested.transactional_id, producer, partitions, request.version)
             outcome = dict.fromkeys(partitions, error)
         known = {item: _known_to_leader(request.version, error) for item, error in outcome.items()}
-        return AddPartitionsToTxnResult(asked.transactional_id, _by_topic(known))
+        return AddPartitionsToTxnResult(requested.transactional_id, _by_topic(known))
 
     async def _add(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: list[TopicPartition], version: int

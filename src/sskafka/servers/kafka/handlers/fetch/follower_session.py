@@ -14,7 +14,7 @@ from sskafka.replication.partition import DataWaiter, DelayedFetch, Partition
 from sskafka.servers.kafka.handlers.fetch.session import FetchSession, Key, Target
 from sskafka.wire.fetch import FetchedPartition, FetchRequestView
 
-LOOK_AT_ALL_EVERY_MS = 5_000
+FULL_CHECK_INTERVAL_MS = 5_000
 
 
 class Watch:
@@ -27,7 +27,7 @@ class Watch:
         self._key = key
         self.partition = partition
 
-    def take_note(self) -> DelayedFetch | None:
+    def note_data(self) -> DelayedFetch | None:
         return self._session.make_due(self._key)
 
     def partition_changed(self) -> None:
@@ -37,7 +37,7 @@ class Watch:
 
 
 class FollowerSession(FetchSession):
-    __slots__ = ("_due", "_looked_at_all_ms", "_watches", "follower", "last_fetch", "parked")
+    __slots__ = ("_due", "_full_check_ms", "_watches", "follower", "last_fetch", "parked")
 
     is_followers = True
 
@@ -56,12 +56,12 @@ class FollowerSession(FetchSession):
         self.parked: DelayedFetch | None = None
         self._due = dict(self.targets)
         self._watches: dict[Key, Watch] = {}
-        self._looked_at_all_ms = now_ms
+        self._full_check_ms = now_ms
 
     def update(self, fetch: FetchRequestView) -> None:
         super().update(fetch)
-        if self.last_used_ms - self._looked_at_all_ms >= LOOK_AT_ALL_EVERY_MS:
-            self._looked_at_all_ms = self.last_used_ms
+        if self.last_used_ms - self._full_check_ms >= FULL_CHECK_INTERVAL_MS:
+            self._full_check_ms = self.last_used_ms
             self._due = dict(self.targets)
         for topic, partitions in fetch.topics:
             for partition in partitions:
@@ -79,10 +79,10 @@ class FollowerSession(FetchSession):
         self._due[key] = target
         return self.parked
 
-    def told(self, target: Target, gave_records: bool) -> None:
+    def response_sent(self, target: Target, gave_records: bool) -> None:
         """Keep the order of due partitions. One that returned records is due again when the follower names it."""
 
-    def looked_at(self, target: Target, fetched: FetchedPartition, replica_id: int) -> None:
+    def maybe_make_quiet(self, target: Target, fetched: FetchedPartition, replica_id: int) -> None:
         """Make the partition quiet if the follower has everything."""
         key = (target.topic, target.index)
         watch = self._watches.get(key)

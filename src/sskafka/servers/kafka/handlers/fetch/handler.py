@@ -74,7 +74,7 @@ class FetchHandler:
         if fetch.isolation_level not in ISOLATION_LEVELS and self._is_any_known(fetch):
             self._sessions.abandon(context)
             return self._refused(fetch, request, ErrorCode.INVALID_REQUEST)
-        if uses_topic_ids and not context.is_incremental and _asks_of_no_topic(fetch):
+        if uses_topic_ids and not context.is_incremental and _has_duplicate_zero_topic(fetch):
             self._sessions.abandon(context)
             return self._refused(fetch, request, ErrorCode.INVALID_REQUEST)
         reader: Reader
@@ -94,7 +94,7 @@ class FetchHandler:
         if context.is_long:
             long = request.connection.take_frame(request)
             long.release_frame()
-            request.connection.begin_long(long, self._in_slices(operation, fetch.max_wait_ms))
+            request.connection.begin_long_request(long, self._in_slices(operation, fetch.max_wait_ms))
             return None
         response = operation.attempt(must_answer=fetch.max_wait_ms <= 0 or context.is_empty)
         if response is None:
@@ -127,7 +127,7 @@ class FetchHandler:
         return encode_fetch_response(request.version, request.correlation_id, 0, error, fetch.session_id, results)
 
 
-def _asks_of_no_topic(fetch: FetchRequestView) -> bool:
+def _has_duplicate_zero_topic(fetch: FetchRequestView) -> bool:
     """Return whether the zero topic id has several partitions: Apache Kafka fails at such requests."""
     return len({part[0] for topic, parts in fetch.topics if topic == ZERO_UUID for part in parts}) > 1
 
@@ -177,7 +177,7 @@ class FetchOperation:
         """Read every partition. Return the response if there is enough data, or if the request must not wait."""
         room = self._max_bytes
         size = 0
-        has_news = False
+        must_respond = False
         fetched: list[tuple[Target, FetchedPartition]] = []
         reader = self._reader
         for target in self._context.due():
@@ -185,9 +185,9 @@ class FetchOperation:
             fetched.append((target, result))
             size += result.records_size
             room -= result.records_size
-            has_news = has_news or reader.is_news(target, result)
+            must_respond = must_respond or reader.must_respond(target, result)
         response = None
-        if size >= self._min_bytes or has_news or must_answer:
+        if size >= self._min_bytes or must_respond or must_answer:
             response = self._encode(fetched)
         reader.attempted(fetched)
         return response
@@ -203,7 +203,7 @@ class FetchOperation:
             fetched.append((target, result))
             size += result.records_size
             room -= result.records_size
-            must_answer = must_answer or reader.is_news(target, result)
+            must_answer = must_answer or reader.must_respond(target, result)
             yield
         response = None
         if size >= self._min_bytes or must_answer:
@@ -218,7 +218,7 @@ class FetchOperation:
         for target, result in fetched:
             if not self._context.is_worth_telling(target, result):
                 continue
-            self._context.told(target, result)
+            self._context.response_sent(target, result)
             self._reader.count(target, result)
             chosen = not_found if result.error_code and result.error_code in NOT_FOUND else results
             if chosen and chosen[-1][0] == target.topic:
@@ -263,7 +263,7 @@ class FetchOperation:
             self._reader.waiters_of(partition)[self] = None
             self._watched.append(partition)
 
-    def take_note(self) -> DelayedFetch:
+    def note_data(self) -> DelayedFetch:
         return self
 
     def data_arrived(self) -> None:

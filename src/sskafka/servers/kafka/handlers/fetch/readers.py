@@ -21,7 +21,7 @@ NO_OFFSET = -1
 NO_REPLICA = -1
 READ_COMMITTED = 1
 READ_FROM_ANY_REPLICA_FROM = 11
-LEADER_TOLD_FROM = 16
+CURRENT_LEADER_FROM = 16
 NO_EPOCH = -1
 
 ReadResults = list[tuple[Target, FetchedPartition]]
@@ -30,7 +30,7 @@ ReadResults = list[tuple[Target, FetchedPartition]]
 class Reader(Protocol):
     def read(self, target: Target, room: int, min_one: bool) -> FetchedPartition: ...
 
-    def is_news(self, target: Target, fetched: FetchedPartition) -> bool:
+    def must_respond(self, target: Target, fetched: FetchedPartition) -> bool:
         """Return whether the result is worth a response even without records."""
         ...
 
@@ -48,7 +48,15 @@ class Reader(Protocol):
 class ConsumerReader:
     """Reads for a consumer. Its position is recorded once per request, however often the request reads."""
 
-    __slots__ = ("_asked_ms", "_from_any_replica", "_rack_id", "_read_committed", "_reader_id", "_replicas", "_request")
+    __slots__ = (
+        "_fetched_ms",
+        "_from_any_replica",
+        "_rack_id",
+        "_read_committed",
+        "_reader_id",
+        "_replicas",
+        "_request",
+    )
 
     def __init__(
         self, replicas: ReplicaManager, request: Request, fetch: FetchRequestView, chooses_replica: bool
@@ -59,7 +67,7 @@ class ConsumerReader:
         self._from_any_replica = request.version >= READ_FROM_ANY_REPLICA_FROM
         self._rack_id = fetch.rack_id if chooses_replica else ""
         self._reader_id = request.client_id
-        self._asked_ms = replicas.monotonic_ms()
+        self._fetched_ms = replicas.monotonic_ms()
 
     def read(self, target: Target, room: int, min_one: bool) -> FetchedPartition:
         try:
@@ -80,10 +88,10 @@ class ConsumerReader:
         except Exception as error:  # each partition fails for itself
             return failed(self._replicas, target, error, self._request.version)
         if self._reader_id:
-            partition.readers.note(self._reader_id, target.fetch_offset, self._asked_ms)
+            partition.readers.note(self._reader_id, target.fetch_offset, self._fetched_ms)
         return _fetched(target.index, found)
 
-    def is_news(self, target: Target, fetched: FetchedPartition) -> bool:
+    def must_respond(self, target: Target, fetched: FetchedPartition) -> bool:
         return fetched.error_code != 0 or fetched.tags is not None or fetched.preferred_read_replica >= 0
 
     def attempted(self, results: ReadResults) -> None:
@@ -177,20 +185,20 @@ class FollowerReader:
             return failed(self._replicas, target, error, self._version)
         return _fetched(target.index, found)
 
-    def is_news(self, target: Target, fetched: FetchedPartition) -> bool:
+    def must_respond(self, target: Target, fetched: FetchedPartition) -> bool:
         """Return True also for a new high watermark, but wait a little first, for records to send with it."""
         if fetched.error_code != 0 or fetched.tags is not None:
             return True
         if target.seen is None or target.seen[0] >= min(fetched.high_watermark, target.fetch_offset):
             return False
         if self._is_new:
-            self._replicas.tell_followers_later(self._replicas.find(target.topic, target.index))
+            self._replicas.wake_followers_later(self._replicas.find(target.topic, target.index))
         return not self._is_new
 
     def attempted(self, results: ReadResults) -> None:
         if self._session is not None:
             for target, fetched in results:
-                self._session.looked_at(target, fetched, self._replica_id)
+                self._session.maybe_make_quiet(target, fetched, self._replica_id)
             if self._is_new:
                 self._session.last_fetch.at_ms = self._replicas.monotonic_ms()
         self._is_new = False
@@ -231,7 +239,7 @@ def failed(replicas: ReplicaManager, target: Target, error: Exception, version: 
     tags = None
     if code is ErrorCode.CORRUPT_MESSAGE:
         replicas.unreadable(target.topic, target.index, target.fetch_offset)
-    if code in WRONG_BROKER and version >= LEADER_TOLD_FROM:
+    if code in WRONG_BROKER and version >= CURRENT_LEADER_FROM:
         leadership = replicas.leadership_of(target.topic, target.index)
         if leadership is not None:
             tags = PartitionTags(current_leader=CurrentLeader(leadership.leader_id, leadership.leader_epoch))

@@ -64,7 +64,7 @@ class FetchSession:
     def close(self) -> None:
         """Called when the session is closed."""
 
-    def told(self, target: Target, gave_records: bool) -> None:
+    def response_sent(self, target: Target, gave_records: bool) -> None:
         """Move partitions that returned records to the end, so that all partitions get their turn."""
         key = (target.topic, target.index)
         if gave_records and self.targets.get(key) is target:

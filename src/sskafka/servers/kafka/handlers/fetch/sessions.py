@@ -72,11 +72,11 @@ class FetchContext:
             or target.seen != (fetched.high_watermark, fetched.log_start_offset)
         )
 
-    def told(self, target: Target, fetched: FetchedPartition) -> None:
+    def response_sent(self, target: Target, fetched: FetchedPartition) -> None:
         """Remember what the client now knows."""
         if self.session is not None:
             target.seen = None if fetched.tags else (fetched.high_watermark, fetched.log_start_offset)
-            self.session.told(target, fetched.records_size > 0)
+            self.session.response_sent(target, fetched.records_size > 0)
 
 
 class FetchSessions:

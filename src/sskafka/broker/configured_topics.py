@@ -27,13 +27,13 @@ SETTING: Final = "topics.file"
 _KEYS = {"name", "partitions", "replication_factor"}
 
 
-class FirstTopics:
+class ConfiguredTopics:
     def __init__(self, topics: list[NewTopic], brokers_wanted: int) -> None:
         self._topics = topics
         self._brokers_wanted = brokers_wanted
 
     @classmethod
-    def read(cls, settings: Settings) -> "FirstTopics":
+    def read(cls, settings: Settings) -> "ConfiguredTopics":
         """Raise SettingError for a file that cannot be used. The setting topics.file must have a value."""
         path = settings[SETTING]
         assert path is not None

@@ -17,7 +17,7 @@ from sskafka.storage.transactions.index import AbortedTxn
 from sskafka.storage.transactions.marker import read_marker
 
 
-class TransactionFates:
+class CleanedTransactionMetadata:
     def __init__(self, aborted: Iterable[AbortedTxn]) -> None:
         self._ahead = sorted(aborted, key=lambda transaction: transaction.first_offset, reverse=True)
         self._aborting: dict[int, AbortedTxn] = {}  # producer id -> its open transaction, which will be aborted

@@ -5,9 +5,9 @@ from random import Random
 import pytest
 from consumer_lab import ConsumerLab, LabConsumer, topic_id
 
-from sskafka.groups import topic_news
+from sskafka.groups import topic_changes
 from sskafka.groups.consumer_group import Topic
-from sskafka.groups.topic_news import TopicNews, matching, topics_hash
+from sskafka.groups.topic_changes import TopicChanges, matching, topics_hash
 
 
 def topics_of(**counts: int) -> dict[str, Topic]:
@@ -24,7 +24,7 @@ def matched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.extend(of)
         return matching(pattern, of)
 
-    monkeypatch.setattr(topic_news, "matching", noting)
+    monkeypatch.setattr(topic_changes, "matching", noting)
     return names
 
 
@@ -66,19 +66,19 @@ def test_a_group_hears_of_what_it_reads(matched: list[str]) -> None:
 def test_what_is_remembered_is_what_would_be_found_anew() -> None:
     random = Random(7)
     patterns = ["a.*", ".*b", "[ab]+", "c|a", ".*"]
-    news = TopicNews()
+    news = TopicChanges()
     for _ in range(300):
         names = ["".join(random.choices("abc", k=random.randint(1, 3))) for _ in range(random.randint(0, 8))]
         topics = topics_of(**dict.fromkeys(names, random.randint(1, 2)))
-        news.look_at(topics)
+        news.update(topics)
         for pattern in random.sample(patterns, 3):
             assert news.matching(pattern) == matching(pattern, topics)
 
 
 def test_forgotten_patterns_are_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_news, "PATTERNS_MAX", 2)
-    news = TopicNews()
-    news.look_at(topics_of(a=1, b=1))
+    monkeypatch.setattr(topic_changes, "PATTERNS_MAX", 2)
+    news = TopicChanges()
+    news.update(topics_of(a=1, b=1))
     assert [news.matching(pattern) for pattern in ("a", "b", ".", "a")] == [{"a"}, {"b"}, {"a", "b"}, {"a"}]
 
 

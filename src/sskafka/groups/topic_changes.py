@@ -20,7 +20,7 @@ PATTERNS_MAX = 10_000
 """Bound on cached patterns. After it is reached, the cache is cleared; patterns in use are soon cached again."""
 
 
-class TopicNews:
+class TopicChanges:
     __slots__ = ("_before", "_changed", "_changed_patterns", "_found", "_topics")
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class TopicNews:
         self._changed_patterns: set[str] = set()
         self._found: dict[str, frozenset[str]] = {}
 
-    def look_at(self, topics: Topics) -> None:
+    def update(self, topics: Topics) -> None:
         """Compare the current topics with the previous ones. The same mapping object means: nothing has changed."""
         if topics is self._topics:
             return
