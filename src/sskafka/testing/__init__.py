@@ -1,34 +1,19 @@
-"""A pytest plugin with brokers for tests, which needs no setup.
+"""A pytest plugin with brokers for tests, which needs no setup; docs/testing.md describes it.
 
-    def test_orders(sskafka_broker):
-        sskafka_broker.produce("orders", "3 apples")
-        assert [record.value for record in sskafka_broker.consume("orders")] == [b"3 apples"]
+sskafka_broker           a new broker for each test
+sskafka_session_broker   one broker for all tests
+sskafka_cluster          starts a cluster: sskafka_cluster(3), sskafka_cluster(3, secure=True); see `process_cluster`
+sskafka_settings         settings of the brokers; override this fixture to change them
+sskafka_security         tls, sasl and acls of a single broker; override this fixture to change them
+sskafka_spark            a Spark session for test cases of pipelines (requires the extra "spark")
 
-    def test_billing(sskafka_broker):
-        producer = Producer({"bootstrap.servers": sskafka_broker.bootstrap_servers})
+def test_orders(sskafka_broker):
+    sskafka_broker.produce("orders", "3 apples")
+    assert [record.value for record in sskafka_broker.consume("orders")] == [b"3 apples"]
 
-    def test_failover(sskafka_cluster):
-        cluster = sskafka_cluster(3)
-        cluster.create_topic("orders", partitions=3, replication_factor=3)
-        cluster.kill(1)
-
-`sskafka_broker` is a new broker for each test; `sskafka_session_broker` is shared by all tests. `sskafka_cluster`
-starts clusters, with a process for each broker (`process_cluster.py`); `sskafka_cluster(3, secure=True)` has TLS, SASL
-and ACLs. To change the settings of the brokers, override the fixture `sskafka_settings`. TLS, users and ACLs of a
-single broker are in the fixture `sskafka_security`:
-
-    @pytest.fixture
-    def sskafka_security():
-        return {"tls": True, "sasl": {"alice": "secret"}, "acls": [...]}
-
-    def test_orders(sskafka_broker):
-        producer = Producer(sskafka_broker.login("alice").librdkafka())
-
-`sskafka_spark` is a Spark session for test cases of pipelines (requires the extra `spark`):
-
-    @pytest.mark.parametrize("case", load_cases("clicks.test.yaml"), ids=str)
-    def test_clicks(case, sskafka_spark):
-        assert differences(sskafka_spark, case) == []
+@pytest.mark.parametrize("case", load_cases("clicks.test.yaml"), ids=str)
+def test_clicks(case, sskafka_spark):
+    assert differences(sskafka_spark, case) == []
 """
 
 from collections.abc import Iterator, Mapping
