@@ -1,4 +1,6 @@
-"""The Java client at secured listeners: every mechanism but OAUTHBEARER, and the errors that it expects."""
+"""The Java client at secured listeners: passwords and certificates, and the errors that it expects.
+
+Tokens and stores in Java's formats are in test_java_stores_and_tokens.py."""
 
 import sys
 from collections.abc import Iterator
