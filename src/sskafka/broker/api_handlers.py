@@ -92,6 +92,7 @@ def serve_broker_apis(
         "delete_records": lambda: DeleteRecordsHandler(replicas, services.housekeeping.sync_log_start_offsets),
         "producers": lambda: ProducerHandlers(replicas, services.producer_ids, initialize),
         "log_dirs": lambda: LogDirsHandler(services.logs, replicas, services.moves),
+        "absent_features": lambda: on_demand.absent_features,
         "readers": lambda: ReaderHandlers(replicas),
         "act_for_client": lambda: on_demand.ActForClientHandler(),  # noqa: PLW0108  imported when it is called
         "config_resources": lambda: on_demand.ConfigResourcesHandler(view),
@@ -179,7 +180,6 @@ def _common_handlers(
     return {
         **_administration(controller, settings, mutations),
         "api_versions": lambda: ApiVersionsHandler(registry, view, listeners),
-        "absent_features": lambda: on_demand.absent_features,
         "sasl": lambda: on_demand.sasl,
         "raft_voters": lambda: on_demand.RaftVoterHandlers(view, first.name),
     }
@@ -193,6 +193,9 @@ def _administration(controller: Controller, settings: Settings, mutations: Mutat
         "topics": lambda: TopicHandlers(controller, mutations, settings["num.partitions"]),
         "client_quotas": lambda: on_demand.ClientQuotaHandlers(controller),
         "scram_credentials": lambda: on_demand.ScramCredentialHandlers(controller),
+        "delegation_tokens": lambda: on_demand.DelegationTokenHandlers(
+            controller, settings["delegation.token.secret.key"]
+        ),
     }
 
 

@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from sskafka.broker.token_credentials import TokenCredentials
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.listeners import Endpoint
 from sskafka.model.security.certificate_names import parse_mapping_rules
@@ -45,6 +46,7 @@ class SecureListeners:
         self._image = image
         self._contexts: dict[Endpoint, ReloadingContext] = {}
         self._keys: list[OAuthKeys] = []
+        self._tokens = TokenCredentials(settings["delegation.token.secret.key"], image)
 
     def make(self, listener: Endpoint) -> ListenerSecurity:
         """Return the security of a listener. Raise SettingError if the settings cannot be used."""
@@ -127,7 +129,7 @@ class SecureListeners:
 
     def _scram_credential(self, mechanism: ScramMechanism, user: str, is_token: bool) -> ScramCredential | None:
         if is_token:
-            return None
+            return self._tokens.find(mechanism, user)
         record = self._image().scram_credentials.get((user, mechanism.code))
         if record is None:
             return None

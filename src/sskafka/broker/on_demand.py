@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from sskafka.servers.kafka.handlers.client_quotas import ClientQuotaHandlers as ClientQuotaHandlers
     from sskafka.servers.kafka.handlers.config_resources import ConfigResourcesHandler as ConfigResourcesHandler
     from sskafka.servers.kafka.handlers.consumer_groups import ConsumerGroupHandlers as ConsumerGroupHandlers
+    from sskafka.servers.kafka.handlers.delegation_tokens import DelegationTokenHandlers as DelegationTokenHandlers
     from sskafka.servers.kafka.handlers.find_coordinator import FindCoordinatorHandler as FindCoordinatorHandler
     from sskafka.servers.kafka.handlers.group_offsets import GroupOffsetHandlers as GroupOffsetHandlers
     from sskafka.servers.kafka.handlers.groups import GroupHandlers as GroupHandlers
@@ -100,6 +101,7 @@ _MODULES = {
     "ClientQuotaHandlers": "sskafka.servers.kafka.handlers.client_quotas",
     "ConfigResourcesHandler": "sskafka.servers.kafka.handlers.config_resources",
     "ConsumerGroupHandlers": "sskafka.servers.kafka.handlers.consumer_groups",
+    "DelegationTokenHandlers": "sskafka.servers.kafka.handlers.delegation_tokens",
     "FindCoordinatorHandler": "sskafka.servers.kafka.handlers.find_coordinator",
     "GroupOffsetHandlers": "sskafka.servers.kafka.handlers.group_offsets",
     "GroupHandlers": "sskafka.servers.kafka.handlers.groups",

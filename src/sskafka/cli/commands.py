@@ -38,6 +38,7 @@ COMMANDS = {
         "sskafka.cli.group.commands", "List, describe and delete groups; show lag and rebalances; reset offsets."
     ),
     "user": LazyCommand("sskafka.cli.user", "List, add and remove users (SCRAM credentials); set passwords."),
+    "token": LazyCommand("sskafka.cli.token", "Create, list, renew and expire delegation tokens."),
     "acl": LazyCommand("sskafka.cli.acl.commands", "List, add and remove ACLs, with the options of kafka-acls."),
     "cert": LazyCommand("sskafka.cli.cert", "Make and show certificates for TLS."),
     "quota": LazyCommand("sskafka.cli.quota", "List, set and remove quotas of users, client ids and IP addresses."),

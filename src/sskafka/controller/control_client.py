@@ -17,6 +17,7 @@ from sskafka.quorum.metadata_feed import MetadataFeed
 from sskafka.quorum.raft_messages import WireRequest
 from sskafka.runtime.control_thread import ControlThread
 from sskafka.wire.messages.create_acls import CreateAclsRequest, CreateAclsResponse
+from sskafka.wire.messages.create_delegation_token import CreateDelegationTokenResponse
 from sskafka.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from sskafka.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from sskafka.wire.messages.delete_acls import DeleteAclsResponse
@@ -49,9 +50,9 @@ class DirectControl:
         """Return the answer of the active controller, on whichever node it is."""
         return await self._link.ask(request, timeout_ms, caller)
 
-    async def decide(self, request: Message) -> Any:
+    async def decide(self, request: Message, caller: Caller | None = None) -> Any:
         """Return the answer of this node's controller; KafkaError NOT_CONTROLLER unless it is the active one."""
-        return await self._plane.decide(request)
+        return await self._plane.decide(request, caller)
 
     async def answer(self, request: WireRequest) -> Message:
         """Return the answer of this node's part of the quorum."""
@@ -78,8 +79,8 @@ class ControlClient:
                 await self._feed.until(lambda image: shows(image, request, answer))
         return answer
 
-    async def decide(self, request: Message) -> Any:
-        return await self._thread.call(self._direct.decide(request))
+    async def decide(self, request: Message, caller: Caller | None = None) -> Any:
+        return await self._thread.call(self._direct.decide(request, caller))
 
     async def answer(self, request: WireRequest) -> Message:
         return await self._thread.call(self._direct.answer(request))
@@ -91,6 +92,8 @@ def shows(image: ClusterImage, request: Message, response: Message) -> bool:
     The controller answers when a change is committed. The broker that forwarded the request replays the change a moment
     later. It waits for that before it answers its client, which may ask the same broker about the topic next."""
     match request, response:
+        case _, CreateDelegationTokenResponse(error_code=ErrorCode.NONE, token_id=token_id):
+            return token_id in image.delegation_tokens
         case CreateTopicsRequest(validate_only=False), CreateTopicsResponse(topics=topics):
             created = [topic.topic_id for topic in topics if topic.error_code == ErrorCode.NONE]
             return all(topic_id in image.topics_by_id for topic_id in created)

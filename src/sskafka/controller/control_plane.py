@@ -25,6 +25,7 @@ from sskafka.metadata.brokers.sessions import BrokerSessions
 from sskafka.metadata.controller_result import ControllerResult, RandomBytes
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import AbortTransactionRecord, MetadataRecord
+from sskafka.model.acl import Caller
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import ZERO_UUID, Uuid
 from sskafka.model.listeners import Endpoint
@@ -226,11 +227,11 @@ class ControlPlane:
     def _link_to(self, voter: int) -> BrokerLink:
         return BrokerLink(lambda: self.addresses.get(voter), self._options)
 
-    async def decide(self, request: Message) -> Any:
+    async def decide(self, request: Message, caller: Caller | None = None) -> Any:
         """Return the answer of this node's own controller; NotControllerError unless it is the active one."""
         if isinstance(request, DescribeQuorumRequest):
             return await self.controller.submit(lambda _: ControllerResult((), self._describer.describe(request)))
-        return await self.controller.submit(self._decisions.for_request(request))
+        return await self.controller.submit(self._decisions.for_request(request, caller))
 
     @property
     def leader_id(self) -> int:

@@ -22,6 +22,13 @@ from sskafka.metadata.client_quotas import alter_client_quotas
 from sskafka.metadata.config_changes import alter_configs, incremental_alter_configs
 from sskafka.metadata.controller_registration import register_controller
 from sskafka.metadata.controller_result import ControllerResult, RandomBytes
+from sskafka.metadata.delegation_tokens import (
+    TokenSettings,
+    create_delegation_token,
+    expire_delegation_token,
+    remove_expired_tokens,
+    renew_delegation_token,
+)
 from sskafka.metadata.elect_leaders import elect_leaders, plan_leader_rebalance
 from sskafka.metadata.feature_updates import update_features
 from sskafka.metadata.image import ClusterImage
@@ -30,6 +37,7 @@ from sskafka.metadata.reassignments import alter_partition_reassignments
 from sskafka.metadata.replica_directories import assign_replicas_to_dirs
 from sskafka.metadata.scram_credentials import alter_user_scram_credentials
 from sskafka.metadata.topics import create_partitions, create_topics, delete_topics
+from sskafka.model.acl import ANONYMOUS, Caller
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
 from sskafka.runtime.clock import Clock
@@ -83,12 +91,41 @@ class Decisions:
             ApiKey.BROKER_HEARTBEAT: self._heartbeat,
             ApiKey.UNREGISTER_BROKER: self._unregister,
         }
+        self._by_key_and_principal = self._token_decisions(random)
 
-    def for_request(self, request: Message) -> Decide:
+    def for_request(self, request: Message, caller: Caller | None = None) -> Decide:
+        """Return the decision about a request of a client, or of a broker (None)."""
         key = request.SCHEMA.key
         assert key is not None
+        if key in self._by_key_and_principal:
+            decide_for = self._by_key_and_principal[key]
+            principal = ANONYMOUS if caller is None else caller.principal
+            return lambda image: decide_for(image, request, principal)
         decide = self._by_key[key]
         return lambda image: decide(image, request)
+
+    def _token_decisions(self, random: RandomBytes) -> dict[int, Callable[..., ControllerResult[Any]]]:
+        """Return the decisions that depend on who asks."""
+        tokens = TokenSettings(
+            self._settings["delegation.token.secret.key"],
+            self._settings["delegation.token.max.lifetime.ms"],
+            self._settings["delegation.token.expiry.time.ms"],
+        )
+        now_ms = self._clock.now_ms
+        return {
+            ApiKey.CREATE_DELEGATION_TOKEN: lambda image, request, principal: create_delegation_token(
+                image, request, principal, tokens, now_ms(), random
+            ),
+            ApiKey.RENEW_DELEGATION_TOKEN: lambda image, request, principal: renew_delegation_token(
+                image, request, principal, tokens, now_ms()
+            ),
+            ApiKey.EXPIRE_DELEGATION_TOKEN: lambda image, request, principal: expire_delegation_token(
+                image, request, principal, tokens, now_ms()
+            ),
+        }
+
+    def remove_expired_tokens(self, image: ClusterImage) -> ControllerResult[None]:
+        return remove_expired_tokens(image, self._clock.now_ms())
 
     def fence_expired(self, image: ClusterImage) -> ControllerResult[None]:
         """Fence brokers whose sessions have expired; other brokers become leaders."""

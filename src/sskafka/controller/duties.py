@@ -1,4 +1,7 @@
-"""Periodic work of the active controller: fence brokers that ended or are silent, elect preferred leaders."""
+"""Periodic work of the active controller.
+
+Fence brokers that ended or are silent, elect preferred leaders, remove expired delegation tokens.
+"""
 
 import asyncio
 import logging
@@ -53,6 +56,7 @@ class ControllerDuties:
         self._check_sessions()
         self._timers["takeover"] = self._loop.call_later(TAKEOVER_GRACE_MS / 1000, self._fence_expired)
         self._rebalance_later()
+        self._remove_expired_tokens_later()
         self._append_when_idle(self._committed.image.next_offset)
 
     def broker_was_probed(self) -> None:
@@ -104,6 +108,18 @@ class ControllerDuties:
         if is_more_to_do and "leaders" in self._timers:
             self._timers["leaders"].cancel()
             self._rebalance()
+
+    # ---- delegation tokens
+
+    def _remove_expired_tokens_later(self) -> None:
+        if self._settings["delegation.token.secret.key"] is not None:
+            interval_ms = self._settings["delegation.token.expiry.check.interval.ms"]
+            self._timers["tokens"] = self._loop.call_later(interval_ms / 1000, self._remove_expired_tokens)
+
+    def _remove_expired_tokens(self) -> None:
+        if self._decisions.remove_expired_tokens(self._committed.image).records:
+            self._submit(self._decisions.remove_expired_tokens)
+        self._remove_expired_tokens_later()
 
     # ---- an idle log
 

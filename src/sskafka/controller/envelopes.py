@@ -46,7 +46,7 @@ def put_into_envelope(request: Message, version: int, caller: Caller | None) -> 
     data = header + encode(request, version)
     if caller is None:
         return EnvelopeRequest(data, None)
-    return EnvelopeRequest(data, _principal_bytes(caller.principal), _address_bytes(caller.host))
+    return EnvelopeRequest(data, _principal_bytes(caller), _address_bytes(caller.host))
 
 
 def open_answer(envelope: EnvelopeResponse, key: int, version: int) -> Any:
@@ -82,10 +82,11 @@ def answer_envelope(content: EnvelopeContent, response: Message) -> EnvelopeResp
 _PRINCIPAL_VERSION = 0
 
 
-def _principal_bytes(principal: str) -> bytes:
+def _principal_bytes(caller: Caller) -> bytes:
     """Encode the principal as Kafka's DefaultKafkaPrincipalBuilder does: the version of the structure comes first."""
-    kind, _, name = principal.partition(":")
-    return _PRINCIPAL_VERSION.to_bytes(2, "big") + encode(DefaultPrincipalData(kind, name), _PRINCIPAL_VERSION)
+    kind, _, name = caller.principal.partition(":")
+    principal = DefaultPrincipalData(kind, name, caller.is_token_authenticated)
+    return _PRINCIPAL_VERSION.to_bytes(2, "big") + encode(principal, _PRINCIPAL_VERSION)
 
 
 def _address_bytes(host: str) -> bytes:
@@ -107,4 +108,4 @@ def _caller(envelope: EnvelopeRequest, client_id: str) -> Caller | None:
         host = str(ip_address(envelope.client_host_address)) if envelope.client_host_address else ""
     except (MalformedMessageError, ValueError, IndexError) as error:
         raise KafkaError(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, str(error)) from error
-    return Caller(f"{principal.type}:{principal.name}", host, client_id)
+    return Caller(f"{principal.type}:{principal.name}", host, client_id, principal.token_authenticated)

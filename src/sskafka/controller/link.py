@@ -48,7 +48,7 @@ class ControllerLink:
         self,
         node_id: int,
         leaders: Leaders,
-        decide_here: Callable[[Message], Awaitable[Any]],
+        decide_here: Callable[[Message, Caller | None], Awaitable[Any]],
         link_to: LinkTo[BrokerLink],
         clock: Clock,
         socket_timeout_ms: int = 30_000,
@@ -87,7 +87,7 @@ class ControllerLink:
         leader_id = self._leaders.leader_id
         if leader_id == self._node_id:
             async with asyncio.timeout(timeout_ms / 1000):
-                return await self._decide_here(request)
+                return await self._decide_here(request, caller)
         if leader_id == NO_NODE:
             raise KafkaError(ErrorCode.NOT_CONTROLLER)
         link = self._links.to(leader_id)

@@ -74,3 +74,5 @@ class Caller(NamedTuple):
     host: str
     """The address of the client as text."""
     client_id: str = ""
+    is_token_authenticated: bool = False
+    """Whether the client has logged in with a delegation token."""

@@ -54,9 +54,10 @@ Integer: TypeAlias = Literal[
     "transaction.state.log.load.buffer.size", "transaction.abort.timed.out.transaction.cleanup.interval.ms",
     "transaction.remove.expired.transaction.cleanup.interval.ms", "add.partitions.to.txn.retry.backoff.ms",
     "add.partitions.to.txn.retry.backoff.max.ms", "connections.max.reauth.ms",
-    "connection.failed.authentication.delay.ms", "sasl.server.max.receive.size", "sasl.oauthbearer.clock.skew.seconds",
-    "sasl.oauthbearer.jwks.endpoint.refresh.ms", "quota.window.num", "quota.window.size.seconds",
-    "replication.quota.window.num", "replication.quota.window.size.seconds",
+    "connection.failed.authentication.delay.ms", "sasl.server.max.receive.size", "delegation.token.max.lifetime.ms",
+    "delegation.token.expiry.time.ms", "delegation.token.expiry.check.interval.ms",
+    "sasl.oauthbearer.clock.skew.seconds", "sasl.oauthbearer.jwks.endpoint.refresh.ms", "quota.window.num",
+    "quota.window.size.seconds", "replication.quota.window.num", "replication.quota.window.size.seconds",
     "alter.log.dirs.replication.quota.window.num", "alter.log.dirs.replication.quota.window.size.seconds",
     "controller.quota.window.num", "controller.quota.window.size.seconds", "log.dir.partition.base",
     "socket.request.arrival.timeout.ms", "log.scrub.interval.ms", "log.scrub.bytes.per.second", "audit.log.max.bytes",
@@ -80,9 +81,10 @@ OptionalText: TypeAlias = Literal[
     "broker.rack", "inter.broker.listener.name", "metadata.log.dir", "replica.selector.class", "sasl.jaas.config",
     "ssl.keystore.location", "ssl.keystore.password", "ssl.keystore.key", "ssl.keystore.certificate.chain",
     "ssl.key.password", "ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.certificates",
-    "sasl.oauthbearer.client.credentials.client.id", "sasl.oauthbearer.client.credentials.client.secret",
-    "sasl.oauthbearer.expected.issuer", "sasl.oauthbearer.jwks.endpoint.url", "sasl.oauthbearer.scope",
-    "sasl.oauthbearer.token.endpoint.url", "cluster.id", "topics.file"
+    "delegation.token.secret.key", "sasl.oauthbearer.client.credentials.client.id",
+    "sasl.oauthbearer.client.credentials.client.secret", "sasl.oauthbearer.expected.issuer",
+    "sasl.oauthbearer.jwks.endpoint.url", "sasl.oauthbearer.scope", "sasl.oauthbearer.token.endpoint.url", "cluster.id",
+    "topics.file"
 ]
 Text: TypeAlias = Literal[
     "listener.security.protocol.map", "security.inter.broker.protocol", "max.connections.per.ip.overrides",

@@ -27,7 +27,7 @@ class Leaders:
             self.leader_id = self._coming.pop(0)
 
 
-def link(leaders: Leaders, decide: Callable[[Any], Any]) -> ControllerLink:
+def link(leaders: Leaders, decide: Callable[[Any, Any], Any]) -> ControllerLink:
     def nowhere(node_id: int) -> BrokerLink:
         return BrokerLink(lambda: Address("127.0.0.1", 1), ConnectionOptions())
 
@@ -35,7 +35,7 @@ def link(leaders: Leaders, decide: Callable[[Any], Any]) -> ControllerLink:
 
 
 def test_what_this_node_leads_is_decided_here() -> None:
-    async def decide(request: Any) -> str:
+    async def decide(request: Any, caller: Any) -> str:
         return "decided"
 
     assert asyncio.run(link(Leaders(1), decide).ask(REQUEST, 1000)) == "decided"
@@ -46,7 +46,7 @@ def test_it_asks_again_until_there_is_a_controller() -> None:
     leaders = Leaders(-1, -1, unreachable, unreachable, 1)
     refusals = iter(range(3))
 
-    async def decide(request: Any) -> str:
+    async def decide(request: Any, caller: Any) -> str:
         if next(refusals, None) is not None:
             raise NotControllerError("not yet")
         return "decided"
@@ -57,7 +57,7 @@ def test_it_asks_again_until_there_is_a_controller() -> None:
 
 @pytest.mark.parametrize(("leader_id", "reason"), [(-1, "no controller is elected"), (2, "connection refused")])
 def test_it_says_why_there_was_no_answer_in_time(leader_id: int, reason: str) -> None:
-    async def decide(request: Any) -> str:
+    async def decide(request: Any, caller: Any) -> str:
         raise AssertionError("this node does not lead")
 
     with pytest.raises(KafkaError, match=reason) as error:
@@ -66,7 +66,7 @@ def test_it_says_why_there_was_no_answer_in_time(leader_id: int, reason: str) ->
 
 
 def test_a_decision_that_no_majority_confirms_is_given_up_in_time() -> None:
-    async def decide(request: Any) -> None:
+    async def decide(request: Any, caller: Any) -> None:
         await asyncio.sleep(60)
 
     with pytest.raises(KafkaError, match="no majority has confirmed"):
@@ -74,7 +74,7 @@ def test_a_decision_that_no_majority_confirms_is_given_up_in_time() -> None:
 
 
 def test_other_errors_are_the_askers() -> None:
-    async def decide(request: Any) -> None:
+    async def decide(request: Any, caller: Any) -> None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "no")
 
     with pytest.raises(KafkaError) as error:

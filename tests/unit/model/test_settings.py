@@ -79,7 +79,6 @@ def test_a_topic_setting_in_the_broker_file_names_the_right_one() -> None:
         ("ssl.provider", "BCFIPS", "TLS is done by OpenSSL here"),
         ("listener.name.clients.ssl.provider", "BCFIPS", "TLS is done by OpenSSL here"),
         ("sasl.kerberos.service.name", "kafka", "Kerberos is not"),
-        ("delegation.token.secret.key", "hunter2", "delegation tokens are not supported"),
         ("client.quota.callback.class", "org.example.Quota", "Java classes cannot be loaded"),
         ("metric.reporters", "org.example.Reporter", "collect the metrics from /metrics"),
         ("config.providers", "env", "environment variables"),
@@ -123,7 +122,7 @@ def test_the_only_authorizer_is_the_standard_one() -> None:
         ("plain.sasl.jaas.config", "this SASL setting is not supported"),
         ("sasl.of.another.version", "this SASL setting is not supported"),
         ("authorizer.of.another.version", "the only authorizer is StandardAuthorizer"),
-        ("delegation.token.master.key", "delegation tokens are not supported"),
+        ("delegation.token.master.key", "the key is delegation.token.secret.key"),
         ("quota.producer.default", "quotas of clients are set with AlterClientQuotas"),
     ],
 )

@@ -46,7 +46,9 @@ class AllButSecrets(AllowAll):
 
 
 def request() -> Request:
-    connection: Any = SimpleNamespace(authorizer=AllButSecrets(), principal="User:me", host="127.0.0.1")
+    connection: Any = SimpleNamespace(
+        authorizer=AllButSecrets(), principal="User:me", host="127.0.0.1", is_token_authenticated=False
+    )
     return Request(connection, 0, 1, None, memoryview(b""), 0, 0, 0)
 
 

@@ -16,7 +16,13 @@ from sskafka.model.settings_table.security import SECURITY
 from sskafka.model.settings_table.storage import STORAGE
 from sskafka.model.settings_table.tiered import TIERED
 from sskafka.model.settings_table.topics import TOPICS
-from sskafka.model.settings_table.unsupported import NO_AUTHORIZER, NO_DELEGATION_TOKENS, NO_QUOTAS, NO_SASL, NO_TLS
+from sskafka.model.settings_table.unsupported import (
+    NO_AUTHORIZER,
+    NO_QUOTAS,
+    NO_SASL,
+    NO_SUCH_TOKEN_SETTING,
+    NO_TLS,
+)
 
 BROKER_SECTIONS: MappingProxyType[str, tuple[Setting, ...]] = MappingProxyType(
     {
@@ -70,7 +76,7 @@ PROTECTION_PREFIXES = MappingProxyType(
         "sasl.": NO_SASL,
         "authorizer.": NO_AUTHORIZER,
         "password.encoder.": NO_TLS,
-        "delegation.token.": NO_DELEGATION_TOKENS,
+        "delegation.token.": NO_SUCH_TOKEN_SETTING,
         "quota.producer.": NO_QUOTAS,
         "quota.consumer.": NO_QUOTAS,
     }

@@ -1,7 +1,7 @@
 """TLS, SASL, authorization, delegation tokens. Settings that are not supported are refused with a reason."""
 
 from sskafka.model.setting import AtLeast, EachOf, Importance, OneOf, Setting, Type, Update
-from sskafka.model.settings_table.unsupported import delegation_tokens, java_class, sasl, tls
+from sskafka.model.settings_table.unsupported import java_class, sasl, tls
 
 INT, LONG, STRING, LIST, BOOLEAN = Type.INT, Type.LONG, Type.STRING, Type.LIST, Type.BOOLEAN
 SHORT, DOUBLE = Type.SHORT, Type.DOUBLE
@@ -75,13 +75,13 @@ SECURITY = (
             "How the host name of a server is verified against its certificate; empty: not verified."),
     Setting("ssl.principal.mapping.rules", STRING, "DEFAULT", None, READ_ONLY, LOW,
             "Rules that map the distinguished name of a client certificate to a principal."),
-    delegation_tokens("delegation.token.secret.key", PASSWORD, None, None, READ_ONLY, MEDIUM,
-            "Secret with which delegation tokens are signed."),
-    delegation_tokens("delegation.token.max.lifetime.ms", LONG, 604800000, AtLeast(1), READ_ONLY, MEDIUM,
+    Setting("delegation.token.secret.key", PASSWORD, None, None, READ_ONLY, MEDIUM,
+            "Secret key of delegation tokens, the same on all nodes. Without it, delegation tokens are disabled."),
+    Setting("delegation.token.max.lifetime.ms", LONG, 604800000, AtLeast(1), READ_ONLY, MEDIUM,
             "Maximum lifetime of a delegation token."),
-    delegation_tokens("delegation.token.expiry.time.ms", LONG, 86400000, AtLeast(1), READ_ONLY, MEDIUM,
+    Setting("delegation.token.expiry.time.ms", LONG, 86400000, AtLeast(1), READ_ONLY, MEDIUM,
             "Time after which a delegation token must be renewed."),
-    delegation_tokens("delegation.token.expiry.check.interval.ms", LONG, 3600000, AtLeast(1), READ_ONLY, LOW,
+    Setting("delegation.token.expiry.check.interval.ms", LONG, 3600000, AtLeast(1), READ_ONLY, LOW,
             "How often the controller checks for expired delegation tokens."),
     sasl("sasl.client.callback.handler.class", CLASS, None, None, READ_ONLY, LOW,
             "Java class that handles the SASL client callbacks of this node."),

@@ -16,12 +16,11 @@ NO_SASL = (
     "OAUTHBEARER are supported, Kerberos is not)"
 )
 NO_AUTHORIZER = "the only authorizer is StandardAuthorizer, which does not know the setting; remove the setting"
-NO_DELEGATION_TOKENS = "delegation tokens are not supported; remove the setting"
+NO_SUCH_TOKEN_SETTING = "there is no such setting of delegation tokens; the key is delegation.token.secret.key"
 NO_QUOTAS = "quotas of clients are set with AlterClientQuotas (kafka-configs); remove the setting"
 
 tls = partial(Setting, refused_because=NO_TLS)
 sasl = partial(Setting, refused_because=NO_SASL)
-delegation_tokens = partial(Setting, refused_because=NO_DELEGATION_TOKENS)
 java_class = partial(
     Setting,
     refused_because="Java classes cannot be loaded into this broker, which is written in Python; remove the setting",

@@ -72,6 +72,9 @@ class Connection(Outgoing):
         "principal",
     )
 
+    is_token_authenticated = False
+    """Whether the client has logged in with a delegation token, which only SASL connections allow."""
+
     def __init__(self, listener: "Listener") -> None:
         super().__init__(listener)
         self._tail = b""

@@ -34,8 +34,10 @@ class QuorumNode(Protocol):
     @property
     def image(self) -> ClusterImage: ...
 
-    async def decide(self, request: Message) -> Any:
-        """Respond as the active controller. Raise KafkaError with NOT_CONTROLLER if this node is not active."""
+    async def decide(self, request: Message, caller: Caller | None = None) -> Any:
+        """Respond as the active controller. Raise KafkaError with NOT_CONTROLLER if this node is not active.
+
+        `caller`: the client that asks; None: a broker asks."""
         ...
 
     async def answer(self, request: Any) -> Message:

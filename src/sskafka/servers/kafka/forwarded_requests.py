@@ -52,6 +52,10 @@ class ForwardedRequest(Request):
     def host(self) -> str:
         return self._caller.host
 
+    @property
+    def is_token_authenticated(self) -> bool:
+        return self._caller.is_token_authenticated
+
     def mute(self, throttle_ms: int) -> None:
         """Do nothing: the broker to which the client is connected mutes it. Other clients share this connection."""
 
@@ -66,7 +70,7 @@ class _OwnController:
 
     async def ask(self, request: Message, timeout_ms: int, caller: Caller | None = None) -> Any:
         try:
-            return await self._member.decide(request)
+            return await self._member.decide(request, caller)
         except KafkaError as error:
             if error.code is ErrorCode.NOT_CONTROLLER:
                 self.refusal = error

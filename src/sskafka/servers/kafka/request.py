@@ -60,7 +60,12 @@ class Request:
 
     @property
     def caller(self) -> Caller:
-        return Caller(self.principal, self.host, self.client_id or "")
+        return Caller(self.principal, self.host, self.client_id or "", self.is_token_authenticated)
+
+    @property
+    def is_token_authenticated(self) -> bool:
+        """Whether the client has logged in with a delegation token."""
+        return self.connection.is_token_authenticated
 
     @property
     def api_name(self) -> str:

@@ -1,6 +1,5 @@
 """APIs of features that SSKafka does not have. They respond as Apache Kafka does while the feature is disabled.
 
-    no secret key       delegation tokens are refused with DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
     share.version 0     share groups are refused with UNSUPPORTED_VERSION; no broker coordinates their state
     streams.version 0   streams groups are refused with UNSUPPORTED_VERSION
     no metrics plugin   clients are not asked for telemetry
@@ -20,7 +19,6 @@ from sskafka.servers.kafka.refusals import element_class
 from sskafka.servers.kafka.registry import MessageHandler
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import API_BY_KEY, ApiKey
-from sskafka.wire.messages.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
 from sskafka.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsResponse,
@@ -32,7 +30,6 @@ from sskafka.wire.messages.get_telemetry_subscriptions import (
 )
 from sskafka.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
 
-NO_TIMESTAMP = -1
 PUSH_INTERVAL_MS = 300_000
 TELEMETRY_BYTES_MAX = 1_048_576
 TELEMETRY_COMPRESSION_TYPES = [4, 3, 1, 2]  # zstd, lz4, gzip, snappy: the preferred one first
@@ -41,31 +38,6 @@ TELEMETRY_COMPRESSION_TYPES = [4, 3, 1, 2]  # zstd, lz4, gzip, snappy: the prefe
 def _refusal(key: ApiKey, code: ErrorCode, **fields: object) -> MessageHandler[Any]:
     response_class = API_BY_KEY[key].response_class()
     return lambda message, request: response_class(error_code=code, **fields)
-
-
-# --- security ---------------------------------------------------------------------------------------
-
-_NOT_ALLOWED = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
-
-renew_delegation_token = _refusal(ApiKey.RENEW_DELEGATION_TOKEN, _NOT_ALLOWED, expiry_timestamp_ms=NO_TIMESTAMP)
-expire_delegation_token = _refusal(ApiKey.EXPIRE_DELEGATION_TOKEN, _NOT_ALLOWED, expiry_timestamp_ms=NO_TIMESTAMP)
-describe_delegation_token = _refusal(ApiKey.DESCRIBE_DELEGATION_TOKEN, _NOT_ALLOWED)
-
-
-def create_delegation_token(message: CreateDelegationTokenRequest, request: Request) -> CreateDelegationTokenResponse:
-    """Refuse the request, as on every connection without authentication."""
-    kind, _, name = request.connection.principal.partition(":")
-    has_owner = bool(message.owner_principal_name)
-    return CreateDelegationTokenResponse(
-        error_code=_NOT_ALLOWED,
-        principal_type=(message.owner_principal_type or "") if has_owner else kind,
-        principal_name=(message.owner_principal_name or "") if has_owner else name,
-        token_requester_principal_type=kind,
-        token_requester_principal_name=name,
-        issue_timestamp_ms=NO_TIMESTAMP,
-        expiry_timestamp_ms=NO_TIMESTAMP,
-        max_timestamp_ms=NO_TIMESTAMP,
-    )
 
 
 # --- groups -----------------------------------------------------------------------------------------

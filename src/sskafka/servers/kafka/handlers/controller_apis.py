@@ -38,7 +38,7 @@ class ControllerHandlers:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, f"API {content.key} is not forwarded")
             is_checked = request.connection.authorizer.is_configured or self._mutations.is_limited
             if content.caller is None or not is_checked:
-                response = await self._member.decide(content.request)
+                response = await self._member.decide(content.request, content.caller)
             else:
                 response = await decide_for_client(self._member, self._forwarded, content, content.caller, request)
             return answer_envelope(content, response)

@@ -25,6 +25,8 @@ class SaslStep(NamedTuple):
     """Set by the last step: who the client is."""
     expires_ms: int | None = None
     """When the credential expires, in milliseconds since 1970; None: never."""
+    is_token: bool = False
+    """Whether the credential is a delegation token."""
 
 
 class SaslExchange(Protocol):
@@ -82,4 +84,5 @@ class _ScramSteps:
             return SaslStep(self._exchange.first(message))
         answer = self._exchange.final(message)
         exchange = self._exchange
-        return SaslStep(answer, exchange.principal or f"User:{exchange.user}", exchange.expires_ms)
+        principal = exchange.principal or f"User:{exchange.user}"
+        return SaslStep(answer, principal, exchange.expires_ms, exchange.is_token)

@@ -61,7 +61,15 @@ class RestrictedApis(Mapping[int, ServedApi]):
 
 
 class SaslConnection(Connection):
-    __slots__ = ("_exchange", "_expiry", "_is_authenticated", "_mechanism", "_sasl", "_takes_bare_tokens")
+    __slots__ = (
+        "_exchange",
+        "_expiry",
+        "_is_authenticated",
+        "_mechanism",
+        "_sasl",
+        "_takes_bare_tokens",
+        "is_token_authenticated",
+    )
 
     def __init__(self, listener: "Listener", sasl: "SaslSecurity") -> None:
         super().__init__(listener)
@@ -70,6 +78,7 @@ class SaslConnection(Connection):
         self._exchange: SaslExchange | None = None
         self._takes_bare_tokens = False
         self._is_authenticated = False
+        self.is_token_authenticated = False
         self._expiry: asyncio.TimerHandle | None = None
         self._apis = RestrictedApis(listener.apis, BEFORE_AUTHENTICATION)
         self._request_bytes_max = min(listener.request_bytes_max, sasl.receive_bytes_max)
@@ -170,6 +179,7 @@ class SaslConnection(Connection):
         if lifetime_ms < 0:
             raise SaslError("Authentication failed: the credential has expired")
         self.principal = principal
+        self.is_token_authenticated = step.is_token
         self._exchange = None
         self._takes_bare_tokens = False
         self._is_authenticated = True
