@@ -6,6 +6,7 @@ says. No method waits.
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from time import thread_time_ns
 from typing import Any
 
 from sskafka.coordination.completions import NO_REQUESTER
@@ -77,6 +78,7 @@ class GroupCoordinator:
             self.timings_of,
             parameters.is_writable,
             self._new_member_id,
+            thread_time_ns,
         )
 
     def timings_of(self, group_id: str) -> ConsumerTimings:

@@ -35,7 +35,7 @@ from sskafka.groups.members import (
     MemberState,
 )
 from sskafka.groups.reconciliation import TargetAssignment, reconciled
-from sskafka.groups.topic_changes import TopicChanges, patterns_of, topics_hash
+from sskafka.groups.topic_changes import CpuClock, TopicChanges, patterns_of, topics_hash
 from sskafka.model.coordination import CoordinatorResult, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.messages.consumer_group_heartbeat import (
@@ -82,6 +82,7 @@ class ConsumerRequests:
         new_member_id: Callable[[], str],
         timings: Callable[[str], ConsumerTimings],
         is_writable: Callable[[], bool],
+        cpu_ns: CpuClock,
     ) -> None:
         self._groups = groups
         self._topics = topics
@@ -90,7 +91,7 @@ class ConsumerRequests:
         self._new_member_id = new_member_id
         self._timings = timings
         self._is_writable = is_writable
-        self._topic_changes = TopicChanges()
+        self._topic_changes = TopicChanges(cpu_ns)
 
     # -- ConsumerGroupHeartbeat
 

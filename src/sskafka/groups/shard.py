@@ -27,6 +27,7 @@ from sskafka.groups.migration import downgraded, not_upgraded, upgraded
 from sskafka.groups.offset_requests import OffsetCommit, OffsetRequests
 from sskafka.groups.offsets import OffsetStore
 from sskafka.groups.subscription import CONSUMER_PROTOCOL
+from sskafka.groups.topic_changes import CpuClock
 from sskafka.model.coordination import Completion, CoordinatorResult, StateRecord, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
@@ -43,7 +44,8 @@ class GroupCoordinatorShard:
     """`topics` returns the current topics of the cluster, `timings` the timings of a consumer group.
 
     `is_writable`: whether records can be written now. `new_member_id` creates ids for members of consumer groups that
-    join without one; if it is None, `new_uuid` does."""
+    join without one; if it is None, `new_uuid` does. `cpu_ns` returns the CPU time of the thread: patterns of topics
+    that take too much of it are refused."""
 
     def __init__(
         self,
@@ -54,6 +56,7 @@ class GroupCoordinatorShard:
         timings: Callable[[str], ConsumerTimings] | None = None,
         is_writable: Callable[[], bool] = lambda: True,
         new_member_id: Callable[[], str] | None = None,
+        cpu_ns: CpuClock = lambda: 0,
     ) -> None:
         self.groups: dict[str, Group] = {}
         self.offsets = OffsetStore()
@@ -70,7 +73,7 @@ class GroupCoordinatorShard:
         self._new_uuid = new_uuid
         timings = timings or (lambda group_id: settings.consumer_timings)
         self.consumer = ConsumerRequests(
-            self, topics, settings, timers, new_member_id or new_uuid, timings, is_writable
+            self, topics, settings, timers, new_member_id or new_uuid, timings, is_writable, cpu_ns
         )
         self._classic_in_consumer = ClassicInConsumer(self.consumer, self, topics, settings, timers)
 

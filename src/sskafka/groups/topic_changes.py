@@ -4,26 +4,39 @@ A topic that is created, deleted or extended concerns few groups, but every grou
 computed once, patterns are matched only against new names, and a group that was compared with the previous topics is
 checked only for the few names that differ.
 
-Patterns are matched by RE2, in time proportional to the names. With Python's own expressions, any client that may
-subscribe could send a pattern that runs forever.
+A pattern that takes much CPU time is refused: a client could create topics with names for which its pattern is slow,
+and no other request is handled while a group waits for the topics of a pattern.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any
 
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.pattern import InvalidPatternError, Pattern
 
 PATTERNS_MAX = 10_000
 """Bound on cached patterns. After it is reached, the cache is cleared; patterns in use are soon cached again."""
+MATCHING_NS_MAX = 30_000_000
+MATCHING_NS_PER_NAME = 5_000
+"""CPU time that a pattern may take: a fixed part, and a part for every name. Ordinary patterns take 3 µs a name."""
+NAMES_PER_LOOK = 8
+
+CpuClock = Callable[[], int]
+"""Returns the CPU time of the current thread in nanoseconds."""
+
+
+class SlowPatternError(Exception):
+    """The pattern took too much CPU time."""
 
 
 class TopicChanges:
-    __slots__ = ("_before", "_changed", "_changed_patterns", "_found", "_topics")
+    __slots__ = ("_before", "_changed", "_changed_patterns", "_cpu_ns", "_found", "_refused", "_topics")
 
-    def __init__(self) -> None:
+    def __init__(self, cpu_ns: CpuClock = lambda: 0) -> None:
+        self._cpu_ns = cpu_ns
+        self._refused: set[str] = set()
         self._topics: Topics = {}
         self._before: Topics = {}
         self._changed: set[str] = set()
@@ -41,8 +54,21 @@ class TopicChanges:
         added = [name for name in self._changed if name not in before]
         gone = {name for name in self._changed if name not in topics}
         self._changed_patterns = set()
+        self._refused.clear()
+        if added or gone:
+            self._match_again(added, gone)
+
+    def _match_again(self, added: list[str], gone: set[str]) -> None:
+        """Match the known patterns against new names. Forget all patterns if some are slow: they may add up."""
+        over_ns = self._cpu_ns() + MATCHING_NS_MAX
         for pattern, found in self._found.items():
-            new = matching(pattern, added)
+            try:
+                new = matching(pattern, added, self._cpu_ns)
+            except SlowPatternError:
+                over_ns = 0
+            if self._cpu_ns() > over_ns:
+                self._found.clear()
+                return
             if new or not found.isdisjoint(gone):
                 self._found[pattern] = (found | new) - gone
                 self._changed_patterns.add(pattern)
@@ -57,12 +83,24 @@ class TopicChanges:
         return not group.subscribed_topics.isdisjoint(self._changed)
 
     def matching(self, pattern: str) -> frozenset[str]:
+        """Return the topics that the pattern matches. Raise KafkaError if it takes too long."""
         found = self._found.get(pattern)
         if found is None:
             if len(self._found) >= PATTERNS_MAX:
                 self._found.clear()
-            found = self._found[pattern] = matching(pattern, self._topics)
+            found = self._found[pattern] = self._matched(pattern)
         return found
+
+    def _matched(self, pattern: str) -> frozenset[str]:
+        try:
+            if pattern not in self._refused:
+                return matching(pattern, self._topics, self._cpu_ns)
+        except SlowPatternError:
+            if len(self._refused) >= PATTERNS_MAX:
+                self._refused.clear()
+            self._refused.add(pattern)
+        text = f"SubscribedTopicRegex `{pattern}` takes too much time to match the topics of this cluster."
+        raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION, text)
 
 
 def patterns_of(group: ConsumerGroup) -> set[str]:
@@ -82,21 +120,25 @@ def check_pattern(pattern: str) -> None:
     _compiled(pattern)
 
 
-def matching(pattern: str, names: Iterable[str]) -> frozenset[str]:
-    """Return the names that the pattern matches as a whole. Internal topics match, too, as in Apache Kafka."""
-    compiled = _compiled(pattern)
-    return frozenset(name for name in names if compiled.fullmatch(name))
+def matching(pattern: str, names: Collection[str], cpu_ns: CpuClock = lambda: 0) -> frozenset[str]:
+    """Return the names that the pattern matches as a whole. Internal topics match, too, as in Apache Kafka.
+
+    Raise SlowPatternError if that takes too much CPU time."""
+    matches = _compiled(pattern).matches
+    over_ns = cpu_ns() + MATCHING_NS_MAX + MATCHING_NS_PER_NAME * len(names)
+    found = set()
+    for number, name in enumerate(names):
+        if matches(name):
+            found.add(name)
+        if not number % NAMES_PER_LOOK and cpu_ns() > over_ns:
+            raise SlowPatternError
+    return frozenset(found)
 
 
 @lru_cache(maxsize=256)
-def _compiled(pattern: str) -> Any:
-    import re2  # noqa: PLC0415  loaded by the first who needs it
-
-    options = re2.Options()
-    options.log_errors = False
+def _compiled(pattern: str) -> Pattern:
     try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        problem = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
-        text = f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {problem}."
+        return Pattern(pattern)
+    except InvalidPatternError as error:
+        text = f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {error}."
         raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION, text) from error

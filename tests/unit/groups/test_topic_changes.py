@@ -7,7 +7,8 @@ from consumer_lab import ConsumerLab, LabConsumer, topic_id
 
 from sskafka.groups import topic_changes
 from sskafka.groups.consumer_group import Topic
-from sskafka.groups.topic_changes import TopicChanges, matching, topics_hash
+from sskafka.groups.topic_changes import CpuClock, SlowPatternError, TopicChanges, matching, topics_hash
+from sskafka.model.errors import ErrorCode, KafkaError
 
 
 def topics_of(**counts: int) -> dict[str, Topic]:
@@ -19,7 +20,7 @@ def matched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every name that a pattern is compared with."""
     names: list[str] = []
 
-    def noting(pattern: str, of: list[str]) -> frozenset[str]:
+    def noting(pattern: str, of: list[str], cpu_ns: CpuClock) -> frozenset[str]:
         of = list(of)
         names.extend(of)
         return matching(pattern, of)
@@ -80,6 +81,46 @@ def test_forgotten_patterns_are_found_again(monkeypatch: pytest.MonkeyPatch) -> 
     news = TopicChanges()
     news.update(topics_of(a=1, b=1))
     assert [news.matching(pattern) for pattern in ("a", "b", ".", "a")] == [{"a"}, {"b"}, {"a", "b"}, {"a"}]
+
+
+class Ticking:
+    """A CPU clock in which every look at it takes some time."""
+
+    def __init__(self, step_ns: int) -> None:
+        self.now_ns, self.step_ns = 0, step_ns
+
+    def __call__(self) -> int:
+        self.now_ns += self.step_ns
+        return self.now_ns
+
+
+def test_a_pattern_that_takes_much_time_is_refused_and_not_tried_again() -> None:
+    clock = Ticking(topic_changes.MATCHING_NS_MAX)
+    with pytest.raises(SlowPatternError):
+        matching("a.*", [f"a{i}" for i in range(100)], clock)
+    news = TopicChanges(clock)
+    news.update(topics_of(**{f"a{i}": 1 for i in range(100)}))
+    for _ in range(2):
+        with pytest.raises(KafkaError, match="takes too much time") as refusal:
+            news.matching("a.*")
+        assert refusal.value.code is ErrorCode.INVALID_REGULAR_EXPRESSION
+        before_ns = clock.now_ns
+    assert clock.now_ns == before_ns, "the second time nothing was matched"
+    clock.step_ns = 1
+    news.update(topics_of(a=1))
+    assert news.matching("a.*") == {"a"}, "other topics, another attempt"
+
+
+def test_patterns_that_add_up_to_much_time_are_forgotten_and_matched_again_one_by_one() -> None:
+    clock = Ticking(1)
+    news = TopicChanges(clock)
+    news.update(topics_of(a=1, b=1))
+    patterns = [f"{letter}.*" for letter in "abcdefgh"]
+    for pattern in patterns:
+        news.matching(pattern)
+    clock.step_ns = topic_changes.MATCHING_NS_MAX // 4
+    news.update(topics_of(a=1, b=1, c=1))
+    assert [news.matching(pattern) for pattern in patterns[:3]] == [{"a"}, {"b"}, {"c"}]
 
 
 def test_the_hash_tells_topics_apart() -> None:

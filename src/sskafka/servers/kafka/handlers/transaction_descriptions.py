@@ -6,6 +6,7 @@ from sskafka.coordination.transaction_coordinator import TransactionCoordinator
 from sskafka.model.acl import AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
+from sskafka.model.pattern import InvalidPatternError, Pattern
 from sskafka.runtime.clock import Clock
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.request import Request
@@ -20,6 +21,8 @@ from sskafka.wire.messages.list_transactions import ListTransactionsRequest, Lis
 from sskafka.wire.messages.list_transactions import TransactionState as ListedTransaction
 
 Matches = Callable[[str], bool]
+PATTERN_SIZE_MAX = 1_000
+"""Instructions of a compiled pattern. A transactional id may have 32 KB; one is matched in a turn of the event loop."""
 
 
 class TransactionDescriptionHandlers:
@@ -59,7 +62,7 @@ class TransactionDescriptionHandlers:
             return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         try:
             matches = _matching(message.transactional_id_pattern)
-        except ValueError:
+        except InvalidPatternError:
             return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
         requested = _Filter(message, self._clock.now_ms())
         found = []
@@ -92,16 +95,8 @@ class _Filter:
 
 
 def _matching(pattern: str | None) -> Matches:
-    """Compile a pattern with RE2, which cannot block the event loop. Raise ValueError if the pattern is invalid."""
-    if not pattern:
-        return lambda _: True
-    import re2  # noqa: PLC0415
-
-    try:
-        compiled = re2.compile(pattern)
-    except re2.error as error:
-        raise ValueError(str(error)) from error
-    return lambda name: compiled.fullmatch(name) is not None
+    """Raise InvalidPatternError if the pattern is invalid."""
+    return Pattern(pattern, PATTERN_SIZE_MAX).matches if pattern else lambda _: True
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> list[TopicData]:
