@@ -276,7 +276,7 @@ class ReplicaManager:
 
     def _maybe_recover(self, delta: MetadataDelta, image: ClusterImage) -> None:
         """After an unclean shutdown recover the logs in threads first. The changes wait for that."""
-        if not self._recovers_in_threads:
+        if not self._recovers_in_threads or not self._logs.has_logs_to_recover:
             return
         wanted = list(self._to_recover(delta, image))
         if not wanted:

@@ -156,6 +156,11 @@ class LogManager:
 
     # ---- recovery in threads
 
+    @property
+    def has_logs_to_recover(self) -> bool:
+        """Whether an unclean shutdown left logs that nobody has asked for yet."""
+        return any(directory.unclaimed and not directory.was_clean_stop for directory in self._online_directories())
+
     def needs_recovery(self, topic_partition: TopicPartition) -> bool:
         """Return whether an unclean shutdown left a log of the partition that was not opened or recovered since."""
         return topic_partition not in self._recovering and any(
