@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from sskafka.wire.apis import API_BY_KEY, Api
+from sskafka.wire.apis import API_BY_KEY, Api, ApiKey
 from sskafka.wire.codec import encode
 from sskafka.wire.layout import Field, layout_of
 from sskafka.wire.schema import Primitive
@@ -26,6 +26,8 @@ class LargestRequest(NamedTuple):
         """Encode the request, with `more` elements than are allowed."""
         count = self.api.elements_max - len(self.path) + 1 + more
         message = _filled(self.api.request_class(), self.version, self.path, count, 0, self.names)
+        if self.api.key == ApiKey.PRODUCE:
+            message.acks = 1  # with 0 there would be no response
         return encode(message, self.version)
 
 

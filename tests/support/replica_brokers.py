@@ -141,7 +141,8 @@ class ReplicaBroker:
         self.logs.release()
 
     def _keep_house(self) -> None:
-        self.logs.flush_due_logs(self._time.now_ms())
+        for _ in self.logs.flush_due_logs(self._time.now_ms()):
+            pass
         self.call_later(HOUSEKEEPING_S, self._keep_house)
 
     def call_later(self, delay_s: float, call: Callable[[], None]) -> None:

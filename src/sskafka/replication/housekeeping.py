@@ -6,7 +6,7 @@ milliseconds, because there may be thousands of logs.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from functools import partial
 
@@ -66,15 +66,15 @@ class Housekeeping:
         settings = self._settings()
         self._logs.check_shortages()
         self._replicas.retry_opening()
-        self._logs.flush_due_logs(now_ms)
-        self._logs.roll_due_segments(now_ms)
+        await self._in_turns(self._logs.flush_due_logs(now_ms))
+        await self._in_turns(self._logs.roll_due_segments(now_ms))
         if self._is_due(
             "retention", settings["log.retention.check.interval.ms"], settings["log.initial.task.delay.ms"]
         ):
-            await self._retire_segments(now_ms)
+            await self._in_turns(self._retire_segments(now_ms))
         self._logs.remove_deleted_files(now_ms)
         if self._is_due("producers", settings["producer.id.expiration.check.interval.ms"]):
-            self._logs.expire_producers(now_ms, settings["producer.id.expiration.ms"])
+            await self._in_turns(self._logs.expire_producers(now_ms, settings["producer.id.expiration.ms"]))
         if self._is_due("high watermarks", settings["replica.high.watermark.checkpoint.interval.ms"]):
             marks = self._replicas.high_watermarks()
             await self._in_thread(partial(self._logs.checkpoint_high_watermarks, marks))
@@ -84,10 +84,15 @@ class Housekeeping:
         if self._is_due("log starts", settings["log.flush.start.offset.checkpoint.interval.ms"]):
             await self.sync_log_start_offsets()
 
-    async def _retire_segments(self, now_ms: int) -> None:
-        stop_ms = self._clock.monotonic_ms() + TURN_MS
+    def _retire_segments(self, now_ms: int) -> Iterator[None]:
         for partition in list(self._replicas.partitions()):
             _retire_segments_of(partition, now_ms)
+            yield
+
+    async def _in_turns(self, steps: Iterator[None]) -> None:
+        """Take the steps, a few milliseconds of them in one turn of the event loop."""
+        stop_ms = self._clock.monotonic_ms() + TURN_MS
+        for _ in steps:
             if self._clock.monotonic_ms() >= stop_ms:
                 await asyncio.sleep(0)
                 stop_ms = self._clock.monotonic_ms() + TURN_MS

@@ -6,7 +6,8 @@
     close               syncs everything and writes the clean-shutdown files
 
 Periodic work is done by plain methods that the broker calls with the time: `flush_due_logs`, `roll_due_segments`,
-`expire_producers`, `remove_deleted_files` and the checkpoints.
+`expire_producers`, `remove_deleted_files` and the checkpoints. The first three yield after every log, so that the
+caller can let other work come in between: there may be thousands of logs.
 """
 
 import logging
@@ -324,7 +325,7 @@ class LogManager:
 
     # ---- periodic work
 
-    def flush_due_logs(self, now_ms: int) -> None:
+    def flush_due_logs(self, now_ms: int) -> Iterator[None]:
         """Flush logs whose records have been unsynced for `flush.ms`, and logs whose sync failed on a full disk."""
         for log in self._online_logs():
             log.retry_pending_sync()
@@ -332,6 +333,7 @@ class LogManager:
                 log.last_flush_ms = now_ms
                 if log.recovery_point < log.log_end_offset:
                     log.flush_soon()
+            yield
 
     def check_shortages(self) -> None:
         """Find out whether a full directory has space again."""
@@ -342,7 +344,7 @@ class LogManager:
         for directory in self._all_directories():
             yield from directory.health.samples()
 
-    def roll_due_segments(self, now_ms: int) -> None:
+    def roll_due_segments(self, now_ms: int) -> Iterator[None]:
         """Roll segments that are due. If the disk is full, a log is retried the next time and does not delay other
         logs."""
         for log in self._online_logs():
@@ -352,9 +354,12 @@ class LogManager:
                 continue  # the directory has logged it
             except StorageError as error:
                 _log.warning("%s cannot roll a new segment: %s", log.topic_partition, error)
+            yield
 
-    def expire_producers(self, now_ms: int, expiration_ms: int) -> int:
-        return sum(log.producers.expire(now_ms, expiration_ms) for log in self)
+    def expire_producers(self, now_ms: int, expiration_ms: int) -> Iterator[None]:
+        for log in list(self):
+            log.producers.expire(now_ms, expiration_ms)
+            yield
 
     def remove_deleted_files(self, now_ms: int) -> None:
         """Remove files after `file.delete.delay.ms`, in a thread, because removing a large file takes time."""

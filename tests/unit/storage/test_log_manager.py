@@ -255,11 +255,11 @@ def test_flush_and_roll_by_time(disk: SimulatedDisk) -> None:
     config = LogConfig(flush_ms=1000, segment_ms=5000)
     log = manager.open_log(TP, TOPIC_ID, config, NOW_MS)
     append(log, b"a")
-    manager.flush_due_logs(NOW_MS + 999)
+    list(manager.flush_due_logs(NOW_MS + 999))
     assert log.recovery_point == 0
-    manager.flush_due_logs(NOW_MS + 1000)
+    list(manager.flush_due_logs(NOW_MS + 1000))
     assert log.recovery_point == 1
-    manager.roll_due_segments(NOW_MS + 5001)
+    list(manager.roll_due_segments(NOW_MS + 5001))
     assert len(log.segments) == 2
 
 

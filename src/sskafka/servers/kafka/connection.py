@@ -266,12 +266,14 @@ class Connection(Outgoing):
         """Return the request with bytes of its own, to handle it later. This parks the request."""
         large, self._large = self._large, None
         if large is None:
-            return LongRequest(request, memoryview(bytes(request.frame)), None)
+            return LongRequest(request, memoryview(bytearray(request.frame)), None)
         return LongRequest(request, large.content(), lambda: self._listener.memory.end(large))
 
-    def begin_long_request(self, request: LongRequest, steps: Steps) -> None:
-        """Handle a request in slices, and no other request of this connection meanwhile."""
-        self._listener.long_requests.begin(request, steps)
+    def begin_long_request(self, request: LongRequest, steps: Steps, *, alone: bool = False) -> None:
+        """Handle a request in slices, and no other request of this connection meanwhile.
+
+        `alone`: it has turns of its own, instead of waiting for the long requests of other connections."""
+        self._listener.long_requests.begin(request, steps, alone)
 
     def _dispatch(self, frame: memoryview, received_ns: int) -> int:
         """Handle one request; return the time when that was done."""

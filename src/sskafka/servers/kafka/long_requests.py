@@ -5,8 +5,8 @@
 The steps of a request are a generator. It yields None where other work may come in between, and a future that it waits
 for. One request at a time has turns; the others wait with their undecoded bytes, which `RequestMemory` bounds. So the
 memory for decoding and answering is needed once. Requests of moderate size have turns of their own and do not wait for
-larger ones. Of the waiting requests, shorter ones go first: a request of 16 MB is overtaken by small ones that arrive
-within the next 1.6 seconds.
+larger ones, and neither do Produce requests, which need no more memory than their bytes. Of the waiting requests,
+shorter ones go first: a request of 16 MB is overtaken by small ones that arrive within the next 1.6 seconds.
 
 The connection of a long request is held until the request is handled, so that later requests do not overtake it.
 """
@@ -71,9 +71,13 @@ class LongRequests:
     """The long requests of a listener."""
 
     def __init__(self, turns: FairTurns) -> None:
+        self._turns = turns
         self._moderate, self._large = _Queue(turns), _Queue(turns)
 
-    def begin(self, request: LongRequest, steps: Steps) -> None:
+    def begin(self, request: LongRequest, steps: Steps, alone: bool = False) -> None:
+        if alone:
+            _Queue(self._turns).begin(request, steps)
+            return
         is_moderate = len(request.frame) <= MODERATE_REQUEST_BYTES
         (self._moderate if is_moderate else self._large).begin(request, steps)
 

@@ -94,6 +94,8 @@ class Throttling:
         if throttle_ms <= 0:
             return response
         request.mute(throttle_ms)
+        if not response:
+            return response  # of a long Produce request with acks=0
         return with_throttle_time(api, request.version, response, throttle_ms)
 
     def _throttle_ms(self, request: Request, use: "_Use", fetched_bytes: int) -> int:

@@ -5,6 +5,7 @@ connection handles no further request: batches of a producer must be appended in
 What the inspection found, a summary or the error of the batch, is used when the batch is appended.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
@@ -14,6 +15,7 @@ from sskafka.records.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC, read_
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.clock import Clock
 from sskafka.runtime.serial_thread import SerialThread
+from sskafka.servers.kafka.connection import Connection
 from sskafka.servers.kafka.request import Request
 from sskafka.servers.kafka.response_slot import ResponseSlot
 from sskafka.storage.append_checks import AppendChecks, ExpensiveBatchError, Inspected, is_cheap
@@ -89,19 +91,6 @@ class BatchInspection:
     ) -> None:
         """Have a thread inspect the expensive batches, add the results to `inspections` and call `inspected`."""
         connection = request.connection
-        now_ms = self._clock.now_ms()
-        batches = {(topic, index): records for topic, entries in produce.topics for index, records in entries}
-
-        def inspect() -> None:
-            for topic, index, checks, _ in expensive:
-                if connection.closed:
-                    return
-                batch = batches[topic, index]
-                assert batch is not None
-                try:
-                    inspections[topic, index] = checks.inspect(batch, now_ms)
-                except Exception as error:
-                    inspections[topic, index] = _without_frames(error)
 
         def done(error: BaseException | None) -> None:
             connection.release()
@@ -118,6 +107,49 @@ class BatchInspection:
                     slot.fail(failure)
 
         connection.hold()
+        self._in_thread(connection, produce, inspections, expensive, done)
+
+    def soon(
+        self,
+        request: Request,
+        produce: ProduceRequestView,
+        inspections: dict[tuple[Topic, int], Inspection],
+        expensive: list[Expensive],
+    ) -> "asyncio.Future[None]":
+        """Do the same for a part of a request that is handled in slices."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def done(error: BaseException | None) -> None:
+            if error is None:
+                future.set_result(None)
+            else:
+                future.set_exception(error)
+
+        self._in_thread(request.connection, produce, inspections, expensive, done)
+        return future
+
+    def _in_thread(
+        self,
+        connection: Connection,
+        produce: ProduceRequestView,
+        inspections: dict[tuple[Topic, int], Inspection],
+        expensive: list[Expensive],
+        done: Callable[[BaseException | None], None],
+    ) -> None:
+        now_ms = self._clock.now_ms()
+        batches = {(topic, index): records for topic, entries in produce.topics for index, records in entries}
+
+        def inspect() -> None:
+            for topic, index, checks, _ in expensive:
+                if connection.closed:
+                    return
+                batch = batches[topic, index]
+                assert batch is not None
+                try:
+                    inspections[topic, index] = checks.inspect(batch, now_ms)
+                except Exception as error:
+                    inspections[topic, index] = _without_frames(error)
+
         if self._thread is None:
             inspect()
             done(None)

@@ -7,12 +7,13 @@
 Appends never wait: the next request on the connection is dispatched while the response to this one is delayed. The
 response names the leader of partitions that this broker does not lead. Two kinds of requests wait before they are
 appended: those with the first batch of a transaction in a partition (transactional_produce.py), and those with batches
-that are too large to be inspected on the event loop (batch_inspection.py).
+that are too large to be inspected on the event loop (batch_inspection.py). Requests with many partitions are appended
+in pieces (long_produce.py).
 """
 
 from collections.abc import Callable
 from struct import Struct
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from sskafka.model.acl import AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -27,6 +28,17 @@ from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.error_mapping import WRONG_BROKER, error_code_of
 from sskafka.servers.kafka.handlers.batch_inspection import BatchInspection, Inspection, Inspections, copied
+from sskafka.servers.kafka.handlers.long_produce import LongProduce, has_many_partitions
+from sskafka.servers.kafka.handlers.produce_results import (
+    NO_OFFSET,
+    Appended,
+    Results,
+    Row,
+    Wait,
+    refused_rows,
+    replace_by_error,
+)
+from sskafka.servers.kafka.long_requests import LONG_REQUEST_BYTES
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.response_slot import ResponseSlot
 from sskafka.storage.append_checks import ExpensiveBatchError
@@ -34,7 +46,7 @@ from sskafka.storage.errors import RecordTooLargeError, RejectedAppendError, Sto
 from sskafka.storage.log import AppendInfo
 from sskafka.wire.leaders import CurrentLeader
 from sskafka.wire.produce import (
-    ProducedPartition,
+    PartitionRecords,
     ProduceRequestView,
     decode_only_batch,
     decode_produce_request,
@@ -43,36 +55,20 @@ from sskafka.wire.produce import (
 )
 
 if TYPE_CHECKING:
+    import asyncio
+
+    from sskafka.servers.kafka.handlers.long_produce import Piece
     from sskafka.servers.kafka.handlers.transactional_produce import CarryOut, Refusals, TransactionalProduce, Waiting
 
-NO_OFFSET: Final = -1
 LENGTH_AT: Final = 8
 RECORD_OVERHEAD_BYTES: Final = 14  # of the smallest message in any format
 _length_and_magic_at = Struct(">i4xb").unpack_from
 ADMIN_CLIENT_ID = "__admin_client"  # with this client id, Kafka's tools may write to internal topics
 _ACKS = {0, 1, ACKS_ALL}
 
-Row = ProducedPartition
-Results = list[tuple[str | bytes, list[Row]]]
-
 
 class MalformedBatchError(KafkaError):
     """A batch in a format that does not exist, or shorter than any format. The client is told why."""
-
-
-class Wait(NamedTuple):
-    """A partition's response, which is valid once the partition has reached `end_offset`."""
-
-    partition: Partition
-    end_offset: int
-    rows: list[Row]
-    position: int
-
-
-class Appended(NamedTuple):
-    results: Results
-    waits: list[Wait]
-    failed: bool
 
 
 class ProduceHandler:
@@ -97,6 +93,7 @@ class ProduceHandler:
         self._transactional: TransactionalProduce | None = None
         self._inspection = BatchInspection(replicas, clock, thread)
         self._check_internal_records = check_internal_records
+        self._long = LongProduce(self, self._inspection)
 
     def handle(self, request: Request) -> Response | None:
         """Take a shorter path for requests with one batch for one partition: nearly all requests are such."""
@@ -124,6 +121,9 @@ class ProduceHandler:
     def _handle_any(self, request: Request, *, is_expensive: bool = False) -> Response | None:
         """`is_expensive`: the only batch of the request is to be inspected in a thread."""
         produce = decode_produce_request(request.frame, request.position, request.version)
+        if len(request.frame) > LONG_REQUEST_BYTES and has_many_partitions(produce):
+            self._long.begin(request)
+            return None
         inspections, expensive = self._inspection.begin(request, produce, is_expensive)
         if not expensive:
             return self._handle_inspected(request, produce, inspections, None)
@@ -142,14 +142,29 @@ class ProduceHandler:
         self, request: Request, produce: ProduceRequestView, inspections: Inspections, slot: ResponseSlot | None
     ) -> Response | None:
         """Handle a request whose large batches are inspected. `slot`: it was parked for that."""
-        if produce.transactional_id is not None:
-            if not request.may_on_transactional_id(AclOperation.WRITE, produce.transactional_id):
-                return self._refuse_all(request, produce, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-            if produce.acks != 0 and self._must_wait(request, produce, inspections, slot):
+        error = self.refusal_of_all(request, produce)
+        if error is not None:
+            return self.refuse_all(request, produce, error)
+        if produce.transactional_id is not None and produce.acks != 0:
+            transactional = self._transactional_produce()
+            if transactional is not None and transactional.must_wait(request, produce, inspections, slot):
                 return None
-        elif any(records and is_transactional(records) for _, entries in produce.topics for _, records in entries):
-            return self._refuse_all(request, produce, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        appended = self._append_all(request, produce, inspections)
+        return self.answer(request, produce, self._append_all(request, produce, inspections), slot)
+
+    def refusal_of_all(self, request: Request, produce: ProduceRequestView) -> ErrorCode | None:
+        """Return the error if no batch of the request may be appended because of its transaction."""
+        if produce.transactional_id is not None:
+            may_write = request.may_on_transactional_id(AclOperation.WRITE, produce.transactional_id)
+        else:
+            may_write = not any(
+                records and is_transactional(records) for _, entries in produce.topics for _, records in entries
+            )
+        return None if may_write else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+    def answer(
+        self, request: Request, produce: ProduceRequestView, appended: Appended, slot: ResponseSlot | None
+    ) -> Response | None:
+        """Return the response to a request whose batches are appended, or None if it has none or must wait."""
         if produce.acks == 0:
             if appended.failed:
                 request.connection.close()
@@ -162,33 +177,33 @@ class ProduceHandler:
             return self.failure_response(request, appended.results)
         return encode_produce_response(request.version, request.correlation_id, appended.results)
 
-    def _must_wait(
-        self, request: Request, produce: ProduceRequestView, inspections: Inspections, slot: ResponseSlot | None
-    ) -> bool:
-        """Return whether the transaction coordinator must be asked before the append."""
-        if self._transactional is None:
-            if self._make_transactional is None:
-                return False
+    def _transactional_produce(self) -> "TransactionalProduce | None":
+        if self._transactional is None and self._make_transactional is not None:
             self._transactional = self._make_transactional(self.carry_out)
-        return self._transactional.must_wait(request, produce, inspections, slot)
+        return self._transactional
+
+    def verify(self, request: Request, produce: ProduceRequestView) -> "asyncio.Future[Refusals] | None":
+        """Ask the transaction coordinator about a part of a request. None: there is nothing to ask."""
+        transactional = self._transactional_produce()
+        return None if transactional is None else transactional.verify(request, produce)
 
     def carry_out(self, waiting: "Waiting", refusals: "Refusals") -> None:
         """Append a transactional request that the coordinator has confirmed, except the partitions in `refusals`."""
         request, produce = waiting.request, waiting.produce
         appended = self._append_all(request, _without(produce, refusals), waiting.inspections)
         rows = dict(appended.results)  # the response has every topic, even if only with accepted partitions
-        for topic, refused in _refused(refusals):
+        for topic, refused in refused_rows(refusals):
             rows[topic].extend(refused)
         appended = appended._replace(failed=appended.failed or bool(refusals))
         parked = DelayedProduce(self, request, waiting.slot, produce.acks, appended)
         parked.wait(self._timers, produce.timeout_ms)
 
-    def _refuse_all(self, request: Request, produce: ProduceRequestView, error: ErrorCode) -> Response | None:
+    def refuse_all(self, request: Request, produce: ProduceRequestView, error: ErrorCode) -> Response | None:
         if produce.acks == 0:
             request.connection.close()
             return None
         every = {(topic, index): error for topic, entries in produce.topics for index, _ in entries}
-        return encode_produce_response(request.version, request.correlation_id, _refused(every))
+        return encode_produce_response(request.version, request.correlation_id, refused_rows(every))
 
     def failure_response(self, request: Request, results: Results) -> bytes:
         """Encode the response, with the leaders of partitions that this broker does not lead."""
@@ -208,7 +223,6 @@ class ProduceHandler:
         )
 
     def _append_all(self, request: Request, produce: ProduceRequestView, inspections: Inspections) -> Appended:
-        acks = produce.acks
         now_ms = self._clock.now_ms()
         results: Results = []
         waits: list[Wait] = []
@@ -216,19 +230,57 @@ class ProduceHandler:
         for topic, entries in produce.topics:
             rows: list[Row] = []
             results.append((topic, rows))
-            for index, records in entries:
-                try:
-                    inspection = inspections.get((topic, index))
-                    partition, info = self._append(request, topic, index, records, acks, now_ms, inspection)
-                except Exception as error:  # a partition that fails does not affect the others
-                    failed = True
-                    rows.append(self._failure(topic, index, error))
-                    self._count_failure(topic)
-                    continue
-                if info.last_offset >= _reached(partition, acks):
-                    waits.append(Wait(partition, info.last_offset + 1, rows, len(rows)))
-                rows.append((index, 0, info.base_offset, info.append_time_ms, info.log_start_offset, None, ()))
+            failed |= self._append_entries(request, produce.acks, topic, entries, inspections, now_ms, rows, waits)
         return Appended(results, waits, failed)
+
+    def append_piece(
+        self, request: Request, acks: int, piece: "Piece", inspections: Inspections, appended: Appended
+    ) -> Appended:
+        """Append some partitions of a topic, and add their results to those of the last topic of `appended`."""
+        topic, entries = piece
+        now_ms, rows = self._clock.now_ms(), appended.results[-1][1]
+        if self._append_entries(request, acks, topic, entries, inspections, now_ms, rows, appended.waits):
+            return appended._replace(failed=True)
+        return appended
+
+    def still_waiting(self, acks: int, appended: Appended) -> Appended:
+        """Return what is left to wait for some turns of the event loop after the appends."""
+        waits: list[Wait] = []
+        failed = appended.failed
+        for wait in appended.waits:
+            if not wait.partition.is_leader:
+                replace_by_error(wait, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+                failed = True
+            elif wait.end_offset > _reached(wait.partition, acks):
+                waits.append(wait)
+        return Appended(appended.results, waits, failed)
+
+    def _append_entries(
+        self,
+        request: Request,
+        acks: int,
+        topic: str | bytes,
+        entries: list[PartitionRecords],
+        inspections: Inspections,
+        now_ms: int,
+        rows: list[Row],
+        waits: list[Wait],
+    ) -> bool:
+        """Append to partitions of a topic. Add to `rows` and `waits`; return whether a partition failed."""
+        failed = False
+        for index, records in entries:
+            try:
+                inspection = inspections.get((topic, index))
+                partition, info = self._append(request, topic, index, records, acks, now_ms, inspection)
+            except Exception as error:  # a partition that fails does not affect the others
+                failed = True
+                rows.append(self._failure(topic, index, error))
+                self._count_failure(topic)
+                continue
+            if info.last_offset >= _reached(partition, acks):
+                waits.append(Wait(partition, info.last_offset + 1, rows, len(rows)))
+            rows.append((index, 0, info.base_offset, info.append_time_ms, info.log_start_offset, None, ()))
+        return failed
 
     def _append(
         self,
@@ -322,7 +374,7 @@ class DelayedProduce(DelayedOperation):
             self._failed = True
             for wait, outcome in zip(self._waits, outcomes, strict=True):
                 if outcome is not ErrorCode.NONE:
-                    _replace_by_error(wait, outcome)
+                    replace_by_error(wait, outcome)
         request = self._request
         if self._failed:
             self._slot.complete(self._handler.failure_response(request, self._results))
@@ -359,15 +411,3 @@ def _without(produce: ProduceRequestView, refusals: "Refusals") -> ProduceReques
         (topic, [entry for entry in entries if (topic, entry[0]) not in refusals]) for topic, entries in produce.topics
     ]
     return produce._replace(topics=topics)
-
-
-def _refused(refusals: "Refusals") -> Results:
-    rows: dict[str | bytes, list[Row]] = {}
-    for (topic, index), error in refusals.items():
-        rows.setdefault(topic, []).append((index, error, NO_OFFSET, NO_OFFSET, NO_OFFSET, None, ()))
-    return list(rows.items())
-
-
-def _replace_by_error(wait: Wait, error: ErrorCode) -> None:
-    index = wait.rows[wait.position][0]
-    wait.rows[wait.position] = (index, error, NO_OFFSET, NO_OFFSET, NO_OFFSET, None, ())

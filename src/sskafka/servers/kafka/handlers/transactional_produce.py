@@ -8,6 +8,7 @@ on, this request adds them. Requests of one transactional id are carried out in 
 one wait for it.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
@@ -49,15 +50,22 @@ class _Unverified(NamedTuple):
 class Waiting:
     """A request whose batches are not appended yet."""
 
-    __slots__ = ("inspections", "produce", "request", "slot", "waited_ms")
+    __slots__ = ("inspections", "produce", "request", "slot", "verified", "waited_ms")
 
     def __init__(
-        self, request: Request, slot: ResponseSlot, produce: ProduceRequestView, inspections: Inspections
+        self,
+        request: Request,
+        slot: ResponseSlot,
+        produce: ProduceRequestView,
+        inspections: Inspections,
+        verified: "asyncio.Future[Refusals] | None" = None,
     ) -> None:
+        """`verified`: the request is a part of a longer one, whose handler waits for this and appends the batches."""
         self.request = request
         self.slot = slot
         self.produce = produce
         self.inspections = inspections
+        self.verified = verified
         self.waited_ms = 0
 
 
@@ -90,17 +98,31 @@ class TransactionalProduce:
         slot: ResponseSlot | None = None,
     ) -> bool:
         """Return True if the request was parked, False if it can be carried out now. `slot`: it is parked already."""
-        assert produce.transactional_id is not None
-        queue = self._queues.get(produce.transactional_id)
-        if queue is None and not self._unverified(produce, request):
+        if not self._is_to_wait(request, produce):
             return False
-        waiting = Waiting(request, slot or request.park(), copied(produce), inspections)
+        self._put(Waiting(request, slot or request.park(), copied(produce), inspections))
+        return True
+
+    def verify(self, request: Request, produce: ProduceRequestView) -> "asyncio.Future[Refusals] | None":
+        """Verify a part of a parked request. Return the partitions that must not be appended; None: nothing to ask."""
+        if not self._is_to_wait(request, produce):
+            return None
+        verified: asyncio.Future[Refusals] = asyncio.get_running_loop().create_future()
+        self._put(Waiting(request, request.park(), copied(produce), NOT_INSPECTED, verified))
+        return verified
+
+    def _is_to_wait(self, request: Request, produce: ProduceRequestView) -> bool:
+        assert produce.transactional_id is not None
+        return produce.transactional_id in self._queues or bool(self._unverified(produce, request))
+
+    def _put(self, waiting: Waiting) -> None:
+        transactional_id = waiting.produce.transactional_id or ""
+        queue = self._queues.get(transactional_id)
         if queue is None:
-            self._queues[produce.transactional_id] = deque([waiting])
+            self._queues[transactional_id] = deque([waiting])
             self._ask(waiting)
         else:
             queue.append(waiting)
-        return True
 
     def _unverified(self, produce: ProduceRequestView, request: Request) -> list[_Unverified]:
         found: list[_Unverified] = []
@@ -171,7 +193,9 @@ class TransactionalProduce:
     def _continue(self, waiting: Waiting, refusals: Refusals) -> None:
         """Carry out the request, then the next request of the same producer."""
         try:
-            if not waiting.request.connection.closed:
+            if waiting.verified is not None:
+                waiting.verified.set_result(refusals)
+            elif not waiting.request.connection.closed:
                 self._carry_out(waiting, refusals)
         finally:
             self._next(waiting.produce.transactional_id or "")
