@@ -10,7 +10,8 @@ from sskafka.partition.in_sync_replicas import InSyncReplicas, IsrChange
 from sskafka.partition.leader_state import LeaderState
 from sskafka.replication import fetcher, partition
 from sskafka.replication.isr_changes import IsrChanges
-from sskafka.replication.partition import FollowerPosition, Partition, PartitionRead
+from sskafka.replication.partition import FollowerPosition, Partition
+from sskafka.replication.readable_partition import PartitionRead
 from sskafka.servers.kafka.handlers.produce import ProduceHandler
 from sskafka.storage import log
 from sskafka.storage.log import AppendInfo

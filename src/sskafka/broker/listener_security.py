@@ -21,7 +21,6 @@ from sskafka.model.security.listener_settings import (
     client_auth,
     enabled_mechanisms,
     login_module,
-    mechanism_setting,
 )
 from sskafka.model.security.sasl_messages import OAUTHBEARER, PLAIN
 from sskafka.model.security.scram import SCRAM_MECHANISMS, ScramCredential, ScramMechanism
@@ -80,7 +79,7 @@ class SecureListeners:
         source = checked_context(settings, listener)
         self._contexts[listener] = source
         return TlsSecurity(
-            source, parse_mapping_rules(settings.for_listener(listener.name, "ssl.principal.mapping.rules"))
+            source, parse_mapping_rules(settings.for_listener(listener.name)["ssl.principal.mapping.rules"])
         )
 
     def sasl(self, listener: Endpoint) -> SaslSecurity:
@@ -94,7 +93,7 @@ class SecureListeners:
         )
 
     def _mechanism(self, listener: str, name: str) -> SaslMechanism:
-        max_reauth_ms = int(mechanism_setting(self._settings, listener, name, "connections.max.reauth.ms"))
+        max_reauth_ms = self._settings.for_listener(listener, name)["connections.max.reauth.ms"]
         if name == PLAIN:
             return PlainMechanism(partial(self._plain_users, listener), max_reauth_ms)
         if name == OAUTHBEARER:
@@ -103,10 +102,10 @@ class SecureListeners:
         return ScramServerMechanism(mechanism, partial(self._scram_credential, mechanism), max_reauth_ms)
 
     def _oauth_bearer(self, listener: str, max_reauth_ms: int) -> SaslMechanism:
-        of = partial(mechanism_setting, self._settings, listener, OAUTHBEARER)
-        url = str(of("sasl.oauthbearer.jwks.endpoint.url"))
+        own = self._settings.for_listener(listener, OAUTHBEARER)
+        url = str(own["sasl.oauthbearer.jwks.endpoint.url"])
         try:
-            keys = OAuthKeys(url, int(of("sasl.oauthbearer.jwks.endpoint.refresh.ms")))
+            keys = OAuthKeys(url, own["sasl.oauthbearer.jwks.endpoint.refresh.ms"])
         except MissingPackageError as error:
             raise SettingError("sasl.enabled.mechanisms", OAUTHBEARER, str(error)) from None
         if url.startswith("file:"):
@@ -116,10 +115,10 @@ class SecureListeners:
         self._keys.append(keys)
         return OAuthBearerMechanism(
             keys,
-            issuer=str(of("sasl.oauthbearer.expected.issuer")),
-            audiences=of("sasl.oauthbearer.expected.audience"),
-            clock_skew_s=int(of("sasl.oauthbearer.clock.skew.seconds")),
-            subject_claim=str(of("sasl.oauthbearer.sub.claim.name")),
+            issuer=str(own["sasl.oauthbearer.expected.issuer"]),
+            audiences=own["sasl.oauthbearer.expected.audience"],
+            clock_skew_s=own["sasl.oauthbearer.clock.skew.seconds"],
+            subject_claim=str(own["sasl.oauthbearer.sub.claim.name"]),
             max_reauth_ms=max_reauth_ms,
         )
 

@@ -173,7 +173,7 @@ class OtherServers:
 def _http_security(settings: Settings, http: Endpoint, *, serves_records: bool) -> "on_demand.HttpSecurity":
     between = settings.inter_broker_endpoint if serves_records else None
     names_by_certificate = http.uses_tls and not http.uses_sasl
-    rules = settings.for_listener(http.name, "ssl.principal.mapping.rules")
+    rules = settings.for_listener(http.name)["ssl.principal.mapping.rules"]
     return on_demand.HttpSecurity(
         has_tls=http.uses_tls,
         mapping_rules=rules if names_by_certificate else None,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sskafka.client.config import ConnectionConfig, configured
 from sskafka.model.listeners import PLAINTEXT, Endpoint
-from sskafka.model.security.listener_settings import JAAS, link_mechanism, mechanism_setting, prefixed
+from sskafka.model.security.listener_settings import JAAS, link_mechanism, prefixed
 from sskafka.model.security.sasl_messages import OAUTHBEARER
 from sskafka.model.setting import format_value
 from sskafka.model.settings import Settings
@@ -45,15 +45,16 @@ def link_properties(settings: Settings, endpoint: Endpoint) -> dict[str, str]:
     """Return the client properties with which this node connects to listeners like `endpoint`, secrets included."""
     properties: dict[str, str | None] = {"security.protocol": endpoint.protocol}
     if endpoint.uses_tls:
-        properties |= {name: format_value(settings.for_listener(endpoint.name, name)) for name in _TLS}
+        own = settings.for_listener(endpoint.name)
+        properties |= {name: format_value(own[name]) for name in _TLS}
     if endpoint.uses_sasl:
         mechanism = link_mechanism(settings, endpoint)
         key = prefixed(endpoint.name, mechanism, JAAS)
         jaas = next((str(layer[key].value) for layer in settings.layers() if key in layer), None)
         properties |= {"sasl.mechanism": mechanism, JAAS: jaas}
         if mechanism == OAUTHBEARER:
-            values = {name: mechanism_setting(settings, endpoint.name, mechanism, name) for name in _OAUTH}
-            properties |= {name: format_value(value) for name, value in values.items()}
+            own = settings.for_listener(endpoint.name, mechanism)
+            properties |= {name: format_value(own[name]) for name in _OAUTH}
     return {name: text for name, text in properties.items() if text is not None}
 
 

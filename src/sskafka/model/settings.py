@@ -42,15 +42,22 @@ class DynamicLayers(NamedTuple):
 
 
 class Settings:
-    __slots__ = ("_values", "dynamic", "host_name", "static", "warnings")
+    __slots__ = ("_prefixes", "_values", "dynamic", "host_name", "static", "warnings")
 
     def __init__(
-        self, static: Layer, dynamic: DynamicLayers, warnings: list[str] | None = None, host_name: str = ""
+        self,
+        static: Layer,
+        dynamic: DynamicLayers,
+        warnings: list[str] | None = None,
+        host_name: str = "",
+        prefixes: tuple[str, ...] = (),
     ) -> None:
+        """`prefixes`: a name with one of these prefixes takes precedence over the name alone, the first one most."""
         self.static = static
         self.dynamic = dynamic
         self.warnings = warnings or []
         self.host_name = host_name
+        self._prefixes = prefixes
         self._values: dict[str, Value] = {}  # filled on first use: most are never used
 
     @classmethod
@@ -124,11 +131,14 @@ class Settings:
         assert isinstance(value, int), f"{name} is not an integer setting"
         return value
 
-    def for_listener(self, listener: str, name: str) -> Any:
-        """Return the value for one listener: `listener.name.LISTENER.NAME` if it is set, else the broker's value."""
-        prefixed = f"listener.name.{listener.lower()}.{name}"
-        configured = next((layer[prefixed] for layer in self.layers() if prefixed in layer), None)
-        return self[name] if configured is None else configured.value
+    def for_listener(self, listener: str, mechanism: str | None = None) -> "Settings":
+        """Return the settings of one listener, or of one SASL mechanism of it.
+
+        `listener.name.LISTENER.MECHANISM.NAME` takes precedence over `listener.name.LISTENER.NAME`, and that over
+        `NAME`."""
+        of_listener = f"listener.name.{listener.lower()}."
+        prefixes = (of_listener,) if mechanism is None else (f"{of_listener}{mechanism.lower()}.", of_listener)
+        return Settings(self.static, self.dynamic, self.warnings, self.host_name, prefixes)
 
     def layers(self) -> tuple[Layer, Layer, Layer]:
         """The sources of a broker's values, strongest first."""
@@ -269,6 +279,10 @@ class Settings:
         return Settings(static, self.dynamic, self.warnings, self.host_name)
 
     def _effective(self, setting: Setting) -> Value:
+        for name in (prefix + setting.name for prefix in self._prefixes):
+            for layer in self.layers():
+                if name in layer:
+                    return layer[name].value
         found = _first_set(setting, self.layers())
         if found is not None:
             return found

@@ -11,41 +11,35 @@ before it is on disk. `sskafka.partition` decides on offsets and the ISR.
 
 import logging
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Final, NamedTuple, Protocol
 
 from sskafka.model.buffers import Buffer
 from sskafka.model.counters import TopicCounters
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import EpochEnd, TopicPartition, Uuid
+from sskafka.model.ids import TopicPartition, Uuid
 from sskafka.partition.follower_progress import LastFetch
 from sskafka.partition.in_sync_replicas import IsrChange, Outcome, outcome_of
 from sskafka.partition.leader_state import Leadership, LeaderState
-from sskafka.partition.truncation import UNDEFINED, diverging_epoch
 from sskafka.replication.errors import (
-    FencedLeaderEpochError,
     NotEnoughReplicasError,
     NotLeaderOrFollowerError,
     StaleBrokerEpochError,
     UnknownLeaderEpochError,
 )
+from sskafka.replication.readable_partition import UNKNOWN_EPOCH, PartitionRead, ReadablePartition
 from sskafka.replication.reader_positions import ReaderPositions
 from sskafka.replication.replica_counters import ReplicaCounters
 from sskafka.replication.throttle import ThrottledSides
 from sskafka.runtime.delayed_operation import OffsetWaiters
-from sskafka.storage.append_checks import AppendChecks, Inspected
+from sskafka.storage.append_checks import Inspected
 from sskafka.storage.errors import OffsetOutOfRangeError
-from sskafka.storage.file_slice import FileSlice
-from sskafka.storage.log import AppendInfo, Log
+from sskafka.storage.log import AppendInfo as AppendInfo  # noqa: PLC0414  servers import it from here
+from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
-from sskafka.storage.log_directory import LogDirHealth
-from sskafka.storage.producers.state import ProducerState
-from sskafka.storage.timestamp_search import BatchToSearch
 
 _log = logging.getLogger(__name__)
 
 ACKS_ALL: Final = -1
-UNKNOWN_EPOCH: Final = -1
 
 
 class DelayedFetch(Protocol):
@@ -64,18 +58,6 @@ class DataWaiter(Protocol):
     def partition_changed(self) -> None:
         """Stop waiting: the partition has a new leader epoch or is gone."""
         ...
-
-
-class PartitionRead(NamedTuple):
-    high_watermark: int
-    last_stable_offset: int
-    log_start_offset: int
-    slices: list[FileSlice]
-    size_bytes: int
-    aborted: list[tuple[int, int]] | None
-    """For read_committed: producer ids of the aborted transactions in the range, with their first offsets."""
-    diverging_epoch: EpochEnd | None = None
-    """The reader's log has diverged from this one: the end of the last epoch that they may share."""
 
 
 class FollowerPosition(NamedTuple):
@@ -110,7 +92,7 @@ class PartitionHost(Protocol):
     def ask_for_isr(self, partition: "Partition", change: IsrChange) -> None: ...
 
 
-class Partition:
+class Partition(ReadablePartition):
     __slots__ = (
         "_has_enough_in_sync",
         "_host",
@@ -120,16 +102,11 @@ class Partition:
         "counters",
         "data_waiters",
         "follower_waiters",
-        "leader",
-        "leadership",
-        "log",
         "log_start_waiters",
         "on_flushed",
         "readers",
         "ready_waiters",
         "throttled",
-        "topic_id",
-        "topic_partition",
     )
 
     def __init__(
@@ -143,9 +120,7 @@ class Partition:
         counters: TopicCounters,
         host: PartitionHost,
     ) -> None:
-        self.topic_partition = topic_partition
-        self.topic_id = topic_id
-        self.log = log
+        super().__init__(topic_partition, topic_id, log, leadership)
         log.advance_high_watermark(min(high_watermark, log.log_end_offset))
         self.counters = counters
         self.committed_waiters = OffsetWaiters()
@@ -160,80 +135,8 @@ class Partition:
         self.readers = ReaderPositions()
         self._host = host
         self._min_insync_replicas = min_insync_replicas
-        self.leadership = leadership
-        self.leader: LeaderState | None = None
         log.on_ready = self._flushed
         self._take_role(leadership)
-
-    @property
-    def log_start_offset(self) -> int:
-        return self.log.offsets.log_start
-
-    @property
-    def last_stable_offset(self) -> int:
-        return self.log.offsets.last_stable
-
-    @property
-    def high_watermark(self) -> int:
-        return self.log.offsets.high_watermark
-
-    @property
-    def ready_offset(self) -> int:
-        """Offset up to which the leader may acknowledge: everything below is as durable as the topic requires."""
-        return self.log.ready_offset
-
-    @property
-    def log_end_offset(self) -> int:
-        return self.log.offsets.log_end
-
-    @property
-    def producers(self) -> ProducerState:
-        return self.log.producers
-
-    @property
-    def append_checks(self) -> AppendChecks:
-        return self.log.append_checks
-
-    @property
-    def size_bytes(self) -> int:
-        return self.log.size_bytes
-
-    @property
-    def segment_count(self) -> int:
-        return len(self.log.segments)
-
-    @property
-    def synced_offset(self) -> int:
-        """Everything below this offset is on the disk."""
-        return self.log.recovery_point
-
-    def check_online(self) -> None:
-        """Raise StorageError if the log directory of this replica is offline."""
-        self.log.log_directory.check_online()
-
-    def flush_soon(self) -> None:
-        """Start a flush in the background."""
-        self.log.flush_soon()
-
-    @property
-    def is_in_service(self) -> bool:
-        return self.log.is_in_service
-
-    @property
-    def lacks_room(self) -> bool:
-        return self.log.lacks_room
-
-    @property
-    def config(self) -> LogConfig:
-        return self.log.config
-
-    @property
-    def log_directory(self) -> LogDirHealth:
-        return self.log.log_directory
-
-    @property
-    def is_leader(self) -> bool:
-        return self.leader is not None
 
     def has_enough_in_sync(self) -> bool:
         return self._has_enough_in_sync
@@ -251,6 +154,10 @@ class Partition:
         self.log.configure(config)
         self._min_insync_replicas = min_insync_replicas
         self._in_sync_changed()
+
+    def flush_soon(self) -> None:
+        """Start a flush in the background."""
+        self.log.flush_soon()
 
     # -- writing
 
@@ -305,52 +212,7 @@ class Partition:
         if self.follower_waiters:
             self._host.wake_followers_later(self)
 
-    # -- reading
-
-    def read_uncommitted(self, offset: int, max_bytes: int) -> list[FileSlice]:
-        """Return whole batches up to the log end, committed or not, for a coordinator that loads its state."""
-        return self.log.read(offset, max_bytes, self.log_end_offset)
-
-    def largest_timestamp(self) -> int:
-        return self.log.largest_timestamp()
-
-    def batch_with_timestamp(self, timestamp: int, from_offset: int) -> BatchToSearch | None:
-        """Return the first batch at or after `from_offset` that may have a record of that time or later."""
-        return self.log.batch_with_timestamp(timestamp, from_offset)
-
-    def reading(self) -> AbstractContextManager[None]:
-        """Report errors of the disk during a read to the log directory."""
-        return self.log.log_directory.reading()
-
-    def read(
-        self,
-        offset: int,
-        max_bytes: int,
-        *,
-        read_committed: bool = False,
-        min_one: bool = True,
-        current_leader_epoch: int = UNKNOWN_EPOCH,
-        last_fetched_epoch: int = UNKNOWN_EPOCH,
-        from_any_replica: bool = False,
-    ) -> PartitionRead:
-        """Return whole batches from `offset` on, up to what a consumer may see."""
-        current_leader_epoch = max(current_leader_epoch, UNKNOWN_EPOCH)  # any negative epoch means "unknown"
-        self.check_leader_epoch(current_leader_epoch, from_any_replica)
-        if last_fetched_epoch != UNKNOWN_EPOCH:
-            diverging = self._diverging(last_fetched_epoch, offset)
-            if diverging is not None:
-                return self._read_nothing(diverging)
-        log, offsets = self.log, self.log.offsets
-        up_to = offsets.last_stable if read_committed else offsets.high_watermark
-        slices = log.read(offset, max_bytes, up_to, min_one)
-        size_bytes = sum([part.length for part in slices])
-        aborted = None
-        if read_committed:
-            found = log.aborted_transactions(offset, up_to) if slices else ()
-            aborted = [(transaction.producer_id, transaction.first_offset) for transaction in found]
-        return PartitionRead(
-            offsets.high_watermark, offsets.last_stable, offsets.log_start, slices, size_bytes, aborted
-        )
+    # -- the followers of a leader
 
     def read_as_follower(
         self, position: FollowerPosition, max_bytes: int, min_one: bool, is_new: bool
@@ -371,58 +233,6 @@ class Partition:
         slices = self.log.read(position.fetch_offset, max_bytes, offsets.log_end, min_one)
         size_bytes = sum([part.length for part in slices])
         return PartitionRead(offsets.high_watermark, offsets.last_stable, offsets.log_start, slices, size_bytes, None)
-
-    def _read_nothing(self, diverging: EpochEnd) -> PartitionRead:
-        offsets = self.log.offsets
-        return PartitionRead(offsets.high_watermark, offsets.last_stable, offsets.log_start, [], 0, None, diverging)
-
-    def check_leader_epoch(self, current_leader_epoch: int, from_any_replica: bool = False) -> None:
-        """Compare the client's leader epoch with this broker's."""
-        leadership = self.leadership
-        if current_leader_epoch != UNKNOWN_EPOCH:
-            if current_leader_epoch < leadership.leader_epoch:
-                raise FencedLeaderEpochError(f"{self.topic_partition} is in epoch {leadership.leader_epoch}")
-            if current_leader_epoch > leadership.leader_epoch:
-                raise UnknownLeaderEpochError(f"{self.topic_partition} is in epoch {leadership.leader_epoch}")
-        if self.leader is None and not from_any_replica:
-            raise NotLeaderOrFollowerError(f"broker {leadership.leader_id} leads {self.topic_partition}")
-
-    # -- epochs
-
-    def end_offset_for_epoch(self, epoch: int) -> EpochEnd:
-        """Return the largest epoch of this log up to `epoch`, and its end offset.
-
-        A leader's own epoch begins at the log end offset of its election, even if nothing has been written in it."""
-        leader, log = self.leader, self.log
-        if leader is None:
-            return log.end_offset_for_epoch(epoch)
-        if epoch == UNKNOWN_EPOCH or epoch > leader.leader_epoch:
-            return EpochEnd(UNDEFINED, UNDEFINED)
-        if epoch == leader.leader_epoch:
-            return EpochEnd(epoch, log.log_end_offset)
-        latest = log.epochs.latest_epoch
-        if epoch >= latest:
-            return EpochEnd(latest if latest != UNKNOWN_EPOCH else epoch, leader.epoch_start_offset)
-        return log.end_offset_for_epoch(epoch)
-
-    def epoch_of(self, offset: int) -> int:
-        return self.log.epochs.epoch_of(offset)
-
-    def last_epoch(self) -> int:
-        """The epoch of the last record, by which the leader detects that a follower's log has diverged."""
-        offsets = self.log.offsets
-        if offsets.log_end == offsets.log_start:
-            return UNKNOWN_EPOCH
-        return self.log.epochs.epoch_of(offsets.log_end - 1)
-
-    def _diverging(self, last_fetched_epoch: int, fetch_offset: int) -> EpochEnd | None:
-        log = self.log
-        known = self.end_offset_for_epoch(last_fetched_epoch)
-        if known.end_offset == UNDEFINED or fetch_offset < log.log_start_offset:
-            raise OffsetOutOfRangeError(fetch_offset, log.log_start_offset, log.log_end_offset)
-        return diverging_epoch(last_fetched_epoch, fetch_offset, known)
-
-    # -- the followers of a leader
 
     def _note_follower(self, position: FollowerPosition) -> None:
         """Record a follower's fetch offset: it has everything below."""

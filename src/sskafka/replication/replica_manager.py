@@ -130,11 +130,14 @@ class ReplicaManager:
         try:
             return self._topics[topic].partitions[index]
         except KeyError:
-            raise self._why_not(topic, index) from None
+            raise self.absence_error(topic, index) from None
 
     def maybe_find(self, topic: str | Uuid, index: int) -> Partition | None:
-        replicas = self._topics.get(topic)
-        return replicas.partitions.get(index) if replicas is not None else None
+        """Return the replica on this broker, or None; `absence_error` says why there is none."""
+        try:
+            return self._topics[topic].partitions[index]
+        except KeyError:
+            return None
 
     def name_of(self, topic: str | Uuid) -> str | None:
         """Return the name of a topic, or None for an id that the metadata does not have."""
@@ -181,7 +184,8 @@ class ReplicaManager:
         found = self._image.topics_by_id.get(topic)
         return found.partitions.get(index) if found else None
 
-    def _why_not(self, topic: str | Uuid, index: int) -> Exception:
+    def absence_error(self, topic: str | Uuid, index: int) -> Exception:
+        """Return the error for the client: the replica is offline, on other brokers, or does not exist."""
         replicas = self._topics.get(topic)
         if replicas is not None and index in replicas.offline:
             return ReplicaOfflineError(str(replicas.offline[index]))

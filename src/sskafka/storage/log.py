@@ -1,16 +1,9 @@
 """The log of one partition: batches in segments, in the order of their offsets.
 
-    log start                     recovery point        ready       log end
-        |-- segment --|-- segment --|--- active segment --|------------|
-                                    known to be on disk   | acknowledged only after a pending sync: a flush that
-                                                          | is due, or the files that sync_gate.py waits for
-
-The leader's appends assign offsets, the follower's keep them. Everything runs on one thread; only syncs and cold reads
-run elsewhere, on files that were handed out (`plan_flush`, `FileSlice`). recovery/ opens and recovers logs,
-append_checks.py checks batches, log_tail.py writes them.
-
-An append is all or nothing: the batches are checked, written at once, truncated again if the write fails, and only then
-made visible in offsets, indexes, epochs and producer state.
+The leader's appends assign offsets, the follower's keep them. An append is all or nothing: the batches are checked
+(append_checks.py), written at once (log_tail.py), truncated again if the write fails, and only then made visible in
+offsets, indexes, epochs and producer state. readable_log.py has the reads, durable_log.py the flushes. recovery/ opens
+and recovers logs.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,8 +11,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from sskafka.model.buffers import Buffer
-from sskafka.model.ids import ZERO_UUID, EpochEnd, TopicPartition, Uuid
-from sskafka.partition.log_offsets import LogOffsets
+from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
 from sskafka.records.batch import (
     CONTROL,
     NO_TIMESTAMP,
@@ -30,34 +22,15 @@ from sskafka.records.batch import (
 )
 from sskafka.storage.append_checks import AppendChecks, Inspected, headers_of
 from sskafka.storage.batch_rewriting import BatchRewriting, assign_offsets
-from sskafka.storage.damage import Damage, DamagedRanges
-from sskafka.storage.errors import (
-    OffsetOutOfRangeError,
-    UnexpectedAppendOffsetError,
-)
-from sskafka.storage.file_slice import FileSlice
-from sskafka.storage.flusher import Flusher, FlushPlan, Syncable, sync_files
-from sskafka.storage.leader_epochs import LeaderEpochs
+from sskafka.storage.durable_log import DurableLog
+from sskafka.storage.errors import OffsetOutOfRangeError, UnexpectedAppendOffsetError
+from sskafka.storage.flusher import Flusher
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirHealth
-from sskafka.storage.log_tail import LogTail
-from sskafka.storage.open_files import OpenFiles
 from sskafka.storage.producers.rebuild import rebuild_producers
-from sskafka.storage.producers.snapshots import ProducerSnapshots
-from sskafka.storage.producers.state import ProducerState
-from sskafka.storage.record_count import RecordCount
+from sskafka.storage.readable_log import LogParts
 from sskafka.storage.retention import retained_from
 from sskafka.storage.segment import Segment
-from sskafka.storage.segments import Segments
-from sskafka.storage.slicing import read_slices
-from sskafka.storage.sync_gate import SyncGate
-from sskafka.storage.timestamp_search import (
-    BatchToSearch,
-    TimestampedOffset,
-    batch_with_timestamp,
-    largest_timestamp,
-)
-from sskafka.storage.transactions.index import AbortedTxn
 from sskafka.storage.transactions.marker import read_marker
 
 _new_tuple = tuple.__new__  # a third of the cost of calling a NamedTuple
@@ -71,52 +44,8 @@ class AppendInfo(NamedTuple):
     duplicate: bool = False
 
 
-class LogParts(NamedTuple):
-    """The parts of a log as recovery leaves them."""
-
-    segments: list[Segment]
-    epochs: LeaderEpochs
-    producers: ProducerState
-    snapshots: ProducerSnapshots
-    log_start_offset: int
-    log_end_offset: int
-    recovery_point: int
-    first_dirty_offset: int
-    open_files: OpenFiles
-    has_new_segment: bool
-
-
-class Log:
-    __slots__ = (
-        "_checks",
-        "_flush_messages",
-        "_flusher",
-        "_gate",
-        "_is_closed",
-        "_is_held",
-        "_record_count",
-        "_rewriting",
-        "_snapshots",
-        "_tail",
-        "_truncations",
-        "config",
-        "damaged",
-        "directory",
-        "epochs",
-        "first_dirty_offset",
-        "has_gaps",
-        "last_flush_ms",
-        "log_directory",
-        "offsets",
-        "on_files_deleted",
-        "on_ready",
-        "producers",
-        "ready_offset",
-        "recovery_point",
-        "segments",
-        "topic_id",
-        "topic_partition",
-    )
+class Log(DurableLog):
+    __slots__ = ("_checks", "_flush_messages", "_rewriting", "first_dirty_offset", "has_gaps", "on_files_deleted")
 
     def __init__(
         self,
@@ -128,46 +57,13 @@ class Log:
         flusher: Flusher,
         topic_id: Uuid = ZERO_UUID,
     ) -> None:
-        self.directory = directory
-        self.topic_partition = topic_partition
-        self.topic_id = topic_id
-        self.log_directory = log_directory
-        self.offsets = LogOffsets(parts.log_start_offset, parts.log_end_offset)
-        self.recovery_point = parts.recovery_point
+        super().__init__(directory, topic_partition, topic_id, config, parts, log_directory, flusher)
         self.first_dirty_offset = parts.first_dirty_offset
         """The log is compacted below this offset. The log cleaner sets it."""
         self.has_gaps = False
         """Whether the log was compacted, here or by the leader. Recovery must not take its gaps for lost records."""
-        self.damaged: DamagedRanges | None = None
-        """Ranges that cannot be read, None if none is known."""
-        self.ready_offset = parts.log_end_offset
-        self.on_ready: Callable[[], None] | None = None
         self.on_files_deleted: Callable[[list[str]], None] | None = None
-        self.last_flush_ms = NO_TIMESTAMP
-        self.epochs = parts.epochs
-        self.producers = parts.producers
-        self.segments = Segments(parts.segments)
-        self._snapshots = parts.snapshots
-        self._tail = LogTail(
-            directory,
-            log_directory,
-            self.segments,
-            self.producers,
-            parts.snapshots,
-            parts.open_files,
-            on_roll=lambda: flusher.request_if_threaded(self),
-            has_new_segment=parts.has_new_segment,
-        )
-        self._flusher = flusher
-        self._gate = SyncGate(flusher, self._maybe_advance_ready)
-        self._is_held = False  # appended batches are not ready before a sync
-        self._is_closed = False
-        self._truncations = 0
-        self._record_count = RecordCount(self.segments)
         self.configure(config)
-
-    def __repr__(self) -> str:
-        return f"Log({self.topic_partition}, {self.log_start_offset}..{self.log_end_offset})"
 
     def configure(self, config: LogConfig) -> None:
         """Apply changed settings from the next append on."""
@@ -179,23 +75,6 @@ class Log:
         segment_ms = config.roll_ms
         jitter_ms = min(config.segment_jitter_ms, segment_ms) or 1
         self._tail.configure(config, segment_ms - crc32(str(self.topic_partition).encode()) % jitter_ms)
-
-    @property
-    def log_start_offset(self) -> int:
-        return self.offsets.log_start
-
-    @property
-    def log_end_offset(self) -> int:
-        return self.offsets.log_end
-
-    @property
-    def size_bytes(self) -> int:
-        return self.segments.size_bytes
-
-    @property
-    def is_in_service(self) -> bool:
-        """Return whether the log is open, not deleted, and its directory online."""
-        return not self._is_closed and self.log_directory.failure is None
 
     # ---- append
 
@@ -328,90 +207,6 @@ class Log:
         transactions."""
         self.offsets.set_first_unstable(self.producers.first_unstable_offset(self.offsets.high_watermark))
 
-    # ---- read
-
-    def read(self, offset: int, max_bytes: int, up_to_offset: int, min_one: bool = True) -> list[FileSlice]:
-        """Return batches from the one that contains `offset`, and none that reaches `up_to_offset`.
-
-        At most `max_bytes` are returned, which may cut the last batch. With `min_one` the first batch is always
-        complete."""
-        log_end = self.offsets.log_end
-        if not self.offsets.log_start <= offset <= log_end:
-            raise OffsetOutOfRangeError(offset, self.log_start_offset, log_end)
-        if offset >= up_to_offset or offset == log_end:
-            return []
-        if self.damaged is not None:
-            up_to_offset = self.damaged.readable_up_to(offset, up_to_offset)
-        try:
-            return read_slices(self.segments, offset, max_bytes, min(up_to_offset, log_end), min_one)
-        except OSError as error:
-            raise self.log_directory.read_failed(error) from error
-
-    def note_damage(self, damage: Damage) -> bool:
-        """Keep readers away from a damaged range. Return whether it was not known yet."""
-        self.damaged = self.damaged or DamagedRanges()
-        return self.damaged.add(damage)
-
-    def is_damaged_at(self, damage: Damage) -> bool:
-        """Return whether the damage is still there: not truncated, deleted or replaced since."""
-        return self.damaged is not None and damage in self.damaged
-
-    def forget_damage(self, damage: Damage) -> None:
-        """Let readers have a range that has been replaced."""
-        if self.damaged is not None:
-            self.damaged.remove(damage)
-            self._drop_gone_damage()
-
-    def _drop_gone_damage(self) -> None:
-        if self.damaged is not None:
-            self.damaged.keep_between(self.log_start_offset, self.log_end_offset)
-            self.damaged = self.damaged or None
-
-    def offset_for_timestamp(self, timestamp: int) -> TimestampedOffset | None:
-        """Return the first record whose timestamp is `timestamp` or later. The event loop uses the two parts of this,
-        and has a thread search batches that are not cheap."""
-        with self.log_directory.reading():
-            from_offset = self.log_start_offset
-            while (batch := self.batch_with_timestamp(timestamp, from_offset)) is not None:
-                found = batch.search()
-                if found is not None:
-                    return found
-                from_offset = batch.header.next_offset
-            return None
-
-    def batch_with_timestamp(self, timestamp: int, from_offset: int) -> BatchToSearch | None:
-        """Return the first batch that may have a record at `from_offset` or later whose timestamp is `timestamp` or
-        later. If it has none, search on after the batch."""
-        with self.log_directory.reading():
-            return batch_with_timestamp(self.segments, timestamp, from_offset, self.config.max_message_bytes)
-
-    def max_timestamp_offset(self) -> TimestampedOffset | None:
-        """Return the first record that has the largest timestamp."""
-        largest = self.largest_timestamp()
-        return None if largest == NO_TIMESTAMP else self.offset_for_timestamp(largest)
-
-    def largest_timestamp(self) -> int:
-        return largest_timestamp(self.segments)
-
-    def end_offset_for_epoch(self, epoch: int) -> EpochEnd:
-        return self.epochs.end_offset_for(epoch, self.log_end_offset)
-
-    def aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTxn]:
-        """Return the aborted transactions with records in [start, end)."""
-        found: list[AbortedTxn] = []
-        with self.log_directory.reading():
-            for segment in self.segments.starting_at(start_offset):
-                aborted, is_complete = segment.transaction_index.overlapping(start_offset, end_offset)
-                found += aborted
-                if is_complete:
-                    break
-        return found
-
-    def record_count(self) -> int:
-        """Number of data records from the log start offset on."""
-        with self.log_directory.reading():
-            return self._record_count.since(self.log_start_offset)
-
     # ---- cut
 
     def truncate_to(self, offset: int) -> int:
@@ -516,125 +311,3 @@ class Log:
         if self.on_files_deleted is not None:
             self.on_files_deleted(paths)
         return True
-
-    @property
-    def truncations(self) -> int:
-        """How often the end of the log was truncated. Earlier reads may be invalid after a truncation."""
-        return self._truncations
-
-    # ---- flush and close
-
-    def flush(self) -> None:
-        """Sync the whole log before returning."""
-        self._flusher.flush_now(self)
-
-    def flush_soon(self) -> None:
-        """Like `flush`, but in a thread if there is one."""
-        self._flusher.request_soon(self)
-
-    def plan_flush(self) -> FlushPlan:
-        """Plan a flush, including the files that the gate waits for: the recovery point must not pass them."""
-        files = [*self._gate.files_to_sync(), *self._tail.files_to_sync()]
-        return FlushPlan(files, self.log_end_offset, self._truncations)
-
-    def complete_flush(self, plan: FlushPlan) -> None:
-        if self._is_closed:
-            return
-        if plan.truncations == self._truncations and self._gate.has_synced(plan.files):
-            self._tail.forget_synced(plan.end_offset)
-            self.recovery_point = max(self.recovery_point, plan.end_offset)
-        self._gate.forget_synced()
-        self._maybe_advance_ready()
-
-    @property
-    def _is_flush_due(self) -> bool:
-        return self.log_end_offset - self.recovery_point >= self.config.flush_messages
-
-    def wait_for_sync(self, *files: Syncable) -> None:
-        """Hold back batches appended from now on until these files are synced."""
-        self._is_held = True
-        self._gate.close(*files)
-
-    def _maybe_advance_ready(self) -> None:
-        """Make everything ready that does not wait for a sync."""
-        if self._is_closed:
-            return
-        if not self._gate.is_open:
-            self._maybe_report_no_room()
-            return
-        before = self.ready_offset
-        if self._is_flush_due:
-            self.ready_offset = max(before, self.recovery_point)
-            self._flusher.request(self)
-        else:
-            self._is_held = False
-            self.ready_offset = self.log_end_offset
-        if self.ready_offset != before and self.on_ready is not None:
-            self.on_ready()
-
-    @property
-    def awaits_sync(self) -> bool:
-        """Whether segment data or segment file names may not be on disk yet."""
-        return self._tail.awaits_sync
-
-    def _maybe_report_no_room(self) -> None:
-        """Call `on_ready` although nothing is ready: those who wait for this log may continue with other logs."""
-        if self.lacks_room and self.on_ready is not None:
-            self.on_ready()
-
-    @property
-    def lacks_room(self) -> bool:
-        """Whether a full disk prevents the acknowledgement of appended batches."""
-        return not self._gate.is_open and self._gate.lacks_room
-
-    def retry_pending_sync(self) -> None:
-        """Retry the pending sync: the disk may have space again."""
-        self._gate.try_again()
-
-    def close(self) -> None:
-        """Close cleanly: sync the log and its indexes and take a producer snapshot."""
-        if self._is_closed:
-            return
-        self.finish_closing(self.sync_for_closing())
-
-    def sync_for_closing(self) -> FlushPlan | None:
-        """Sync everything that `close` syncs. May run in any thread while nobody else uses the log."""
-        self.log_directory.check_online()
-        if self._is_closed or self._is_unchanged_since_open():
-            return None
-        try:
-            self.segments.active.seal(sync=True)
-            self._snapshots.take(self.producers, self.log_end_offset)
-            self.epochs.save()
-        except OSError as error:
-            raise self.log_directory.fail(error) from error
-        try:
-            plan = self.plan_flush()
-            sync_files(plan.files)
-        except OSError as error:
-            raise self.log_directory.sync_failed(error) from error
-        return plan
-
-    def finish_closing(self, plan: FlushPlan | None) -> None:
-        """Tell those who wait for the sync, and release the files."""
-        if plan is not None:
-            self.complete_flush(plan)
-        self.abandon()
-
-    @property
-    def is_closed(self) -> bool:
-        return self._is_closed
-
-    def _is_unchanged_since_open(self) -> bool:
-        """Return whether nothing has changed since the log was opened after a clean shutdown."""
-        has_snapshot = self._snapshots.offsets[-1:] == [self.log_end_offset]
-        is_synced = self._gate.is_open and self.epochs.is_saved and not self._tail.awaits_sync
-        return self.recovery_point == self.log_end_offset and has_snapshot and is_synced
-
-    def abandon(self) -> None:
-        """Release the files without writing to disk: the log is deleted, or its directory is offline."""
-        self._is_closed = True
-        self._flusher.forget(self)
-        self._gate.abandon()
-        for segment in self.segments:
-            segment.close()

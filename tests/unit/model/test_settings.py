@@ -319,9 +319,9 @@ def test_dynamic_settings_respect_their_scope() -> None:
 def test_settings_of_one_listener() -> None:
     name = "listener.name.clients.max.connections"
     settings = resolve({name: "7", "max.connections": "9"})
-    assert (settings.for_listener("CLIENTS", "max.connections"), settings["max.connections"]) == (7, 9)
-    assert settings.for_listener("OTHERS", "max.connections") == 9
-    assert settings.with_dynamic({name: "8"}, {}).for_listener("CLIENTS", "max.connections") == 8
+    assert (settings.for_listener("CLIENTS")["max.connections"], settings["max.connections"]) == (7, 9)
+    assert settings.for_listener("OTHERS")["max.connections"] == 9
+    assert settings.with_dynamic({name: "8"}, {}).for_listener("CLIENTS")["max.connections"] == 8
     validate_dynamic_configs({name: "8"}, all_brokers=True)
     assert kafka_text({name: "x"}) == "Invalid value x for configuration max.connections: Not a number of type INT"
     other = "listener.name.clients.connections.max.reauth.ms"

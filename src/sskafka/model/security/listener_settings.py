@@ -4,7 +4,7 @@ listener.name.NAME.SETTING              for one listener, else SETTING
 listener.name.NAME.MECHANISM.SETTING    for one SASL mechanism of a listener
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sskafka.model.listeners import HTTP_NAME, PLAINTEXT, Endpoint
 from sskafka.model.security.certificate_names import MappingRuleError, parse_mapping_rules
@@ -12,6 +12,9 @@ from sskafka.model.security.jaas import JaasError, LoginModule, parse_jaas
 from sskafka.model.security.sasl_messages import OAUTHBEARER, PLAIN
 from sskafka.model.security.scram import SCRAM_MECHANISMS
 from sskafka.model.setting import SettingError
+
+if TYPE_CHECKING:
+    from sskafka.model.settings import Settings
 
 SASL_MECHANISMS = (PLAIN, *SCRAM_MECHANISMS, OAUTHBEARER)
 JAAS = "sasl.jaas.config"
@@ -26,40 +29,31 @@ def prefixed(listener: str, mechanism: str, name: str) -> str:
     return f"listener.name.{listener.lower()}.{mechanism.lower()}.{name}"
 
 
-def mechanism_setting(settings: Any, listener: str, mechanism: str, name: str) -> Any:
-    """Return the value for a mechanism of a listener, else that of the listener, else the broker's."""
-    key = prefixed(listener, mechanism, name)
-    configured = next((layer[key] for layer in settings.layers() if key in layer), None)
-    return settings.for_listener(listener, name) if configured is None else configured.value
-
-
-def login_module(settings: Any, listener: str, mechanism: str) -> LoginModule | None:
+def login_module(settings: "Settings", listener: str, mechanism: str) -> LoginModule | None:
     """Return the JAAS configuration of a mechanism; None if it has none. Raise SettingError if it is invalid."""
     key = prefixed(listener, mechanism, JAAS)
     text = next((layer[key].value for layer in settings.layers() if key in layer), None)
     if text is None:
         return None
     try:
-        return parse_jaas(text)
+        return parse_jaas(str(text))
     except JaasError as error:
         raise SettingError(key, "***", str(error)) from None
 
 
-def enabled_mechanisms(settings: Any, listener: str) -> tuple[str, ...]:
-    mechanisms: tuple[str, ...] = settings.for_listener(listener, "sasl.enabled.mechanisms")
-    return mechanisms
+def enabled_mechanisms(settings: "Settings", listener: str) -> tuple[str, ...]:
+    return settings.for_listener(listener)["sasl.enabled.mechanisms"]
 
 
-def client_auth(settings: Any, listener: Endpoint) -> str:
+def client_auth(settings: "Settings", listener: Endpoint) -> str:
     """Return ssl.client.auth. For a SASL_SSL listener only its own value counts, as in Apache Kafka (KIP-684)."""
     if not listener.uses_sasl:
-        value: str = settings.for_listener(listener.name, "ssl.client.auth")
-        return value
+        return settings.for_listener(listener.name)["ssl.client.auth"]
     key = f"listener.name.{listener.name.lower()}.ssl.client.auth"
     return next((str(layer[key].value) for layer in settings.layers() if key in layer), "none")
 
 
-def check_security(settings: Any) -> None:
+def check_security(settings: "Settings") -> None:
     """Raise SettingError if listeners cannot authenticate their clients as configured."""
     _check_jaas_names(settings)
     _check_links(settings)
@@ -74,14 +68,14 @@ def check_security(settings: Any) -> None:
             _check_mapping_rules(settings, listener.name)
 
 
-def link_mechanism(settings: Any, endpoint: Endpoint) -> str:
+def link_mechanism(settings: "Settings", endpoint: Endpoint) -> str:
     """Return the SASL mechanism with which this node connects to listeners like `endpoint`."""
     is_controller = endpoint.name in settings["controller.listener.names"]
     name = "sasl.mechanism.controller.protocol" if is_controller else "sasl.mechanism.inter.broker.protocol"
-    return str(settings.for_listener(endpoint.name, name))
+    return str(settings.for_listener(endpoint.name)[name])
 
 
-def _check_links(settings: Any) -> None:
+def _check_links(settings: "Settings") -> None:
     """Raise SettingError if this node cannot connect to listeners of other nodes that are configured like its own."""
     endpoints = [settings.quorum_endpoint] if settings["controller.listener.names"] else []
     if settings.listeners:
@@ -104,7 +98,7 @@ def _check_links(settings: Any) -> None:
             raise SettingError(prefixed(endpoint.name, mechanism, JAAS), None, problem)
 
 
-def _check_adr(settings: Any) -> None:
+def _check_adr(settings: "Settings") -> None:
     """Raise SettingError for a server without authentication on a node whose listeners all need it."""
     listeners = settings.listeners
     if settings["adr.listener"] and listeners and all(listener.protocol != PLAINTEXT for listener in listeners):
@@ -112,7 +106,7 @@ def _check_adr(settings: Any) -> None:
         raise SettingError("adr.listener", settings["adr.listener"], f"{problem}; remove the setting")
 
 
-def _check_http(settings: Any, http: Endpoint) -> None:
+def _check_http(settings: "Settings", http: Endpoint) -> None:
     if any(listener.name == HTTP_NAME for listener in (*settings.listeners, *settings.controller_listeners)):
         problem = "the prefix listener.name.http. belongs to the HTTP server; give the Kafka listener another name"
         raise SettingError("http.security.protocol", http.protocol, problem)
@@ -121,7 +115,7 @@ def _check_http(settings: Any, http: Endpoint) -> None:
         raise SettingError("lab.api", "true", problem)
 
 
-def http_serves_records(settings: Any, http: Endpoint) -> bool:
+def http_serves_records(settings: "Settings", http: Endpoint) -> bool:
     """Return whether the HTTP server may serve more than health and metrics.
 
     Anonymous clients are served only where Kafka clients may be anonymous, too, or where an authorizer decides."""
@@ -130,13 +124,13 @@ def http_serves_records(settings: Any, http: Endpoint) -> bool:
     return has_names or may_be_anonymous or bool(settings["authorizer.class.name"])
 
 
-def _reaches_voters(settings: Any, endpoint: Endpoint) -> bool:
+def _reaches_voters(settings: "Settings", endpoint: Endpoint) -> bool:
     """Return whether voters on other nodes are reached at listeners like `endpoint`."""
     is_alone = set(settings["process.roles"]) == {"broker", "controller"} and len(settings.voters) < 2
     return not is_alone and endpoint.name == settings.quorum_endpoint.name
 
 
-def _check_jaas_names(settings: Any) -> None:
+def _check_jaas_names(settings: "Settings") -> None:
     for layer in settings.layers():
         for name in layer:
             is_jaas = name == JAAS or (name.startswith("listener.name.") and name.endswith(f".{JAAS}"))
@@ -145,7 +139,7 @@ def _check_jaas_names(settings: Any) -> None:
                 raise SettingError(name, "***", f"it would not be used; {problem}")
 
 
-def _check_sasl(settings: Any, listener: str) -> None:
+def _check_sasl(settings: "Settings", listener: str) -> None:
     enabled = enabled_mechanisms(settings, listener)
     unknown = [mechanism for mechanism in enabled if mechanism not in SASL_MECHANISMS]
     if unknown or not enabled:
@@ -158,12 +152,12 @@ def _check_sasl(settings: Any, listener: str) -> None:
             raise SettingError(prefixed(listener, mechanism, JAAS), None, problem)
     if OAUTHBEARER in enabled:
         for name in OAUTH_REQUIRED:
-            if not mechanism_setting(settings, listener, OAUTHBEARER, name):
+            if not settings.for_listener(listener, OAUTHBEARER)[name]:
                 raise SettingError(name, None, f"must be set, because listener {listener} accepts OAUTHBEARER")
 
 
-def _check_mapping_rules(settings: Any, listener: str) -> None:
-    rules = settings.for_listener(listener, "ssl.principal.mapping.rules")
+def _check_mapping_rules(settings: "Settings", listener: str) -> None:
+    rules = settings.for_listener(listener)["ssl.principal.mapping.rules"]
     try:
         parse_mapping_rules(rules)
     except MappingRuleError as error:

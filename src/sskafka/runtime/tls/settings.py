@@ -6,13 +6,14 @@ from sskafka.runtime.tls.contexts import TlsOptions
 
 def tls_options(settings: Settings, listener: str, client_auth: str = "none") -> TlsOptions:
     """Return the `ssl.` settings of a listener. Nodes use the same key and trust store as clients of each other."""
+    own = settings.for_listener(listener)
 
     def text(name: str) -> str | None:
-        value = settings.for_listener(listener, name)
+        value = own[name]
         return str(value) if value else None
 
     newest = text("ssl.protocol")
-    enabled: tuple[str, ...] = settings.for_listener(listener, "ssl.enabled.protocols")
+    enabled = own["ssl.enabled.protocols"]
     return TlsOptions(
         keystore_location=text("ssl.keystore.location"),
         keystore_password=text("ssl.keystore.password"),
@@ -24,6 +25,6 @@ def tls_options(settings: Settings, listener: str, client_auth: str = "none") ->
         truststore_certificates=text("ssl.truststore.certificates"),
         client_auth=client_auth,
         enabled_protocols=tuple(name for name in enabled if newest != "TLSv1.2" or name == newest),
-        cipher_suites=settings.for_listener(listener, "ssl.cipher.suites"),
+        cipher_suites=own["ssl.cipher.suites"],
         checks_host_name=bool(text("ssl.endpoint.identification.algorithm")),
     )

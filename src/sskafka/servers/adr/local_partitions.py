@@ -13,14 +13,13 @@ from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
 from sskafka.records.builder import NewRecord, build_batch
 from sskafka.replication.errors import ReplicationError
-from sskafka.replication.partition import ACKS_ALL, Partition
+from sskafka.replication.partition import ACKS_ALL, AppendInfo, Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.clock import Clock
 from sskafka.runtime.delayed_operation import DelayedCallback
 from sskafka.servers.adr.errors import AdrServiceError, InvalidRequestError, NotAppliedError, OutcomeUnknownError
 from sskafka.storage.errors import InvalidRecordError, RecordTooLargeError, StorageError
 from sskafka.storage.file_slice import FileSlice
-from sskafka.storage.log import AppendInfo
 
 Bounds: TypeAlias = tuple[int, int]
 """The first readable offset and the end offset."""

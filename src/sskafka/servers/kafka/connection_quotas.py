@@ -85,10 +85,9 @@ class ConnectionQuotas:
     def _limits_of(self, listener: str) -> ListenerLimits:
         limits = self._limits.get(listener)
         if limits is None:
-            names = ("max.connections", "max.connection.creation.rate")
-            limits = self._limits[listener] = ListenerLimits(
-                *(self._settings.for_listener(listener, name) for name in names)
-            )
+            own = self._settings.for_listener(listener)
+            limits = ListenerLimits(own["max.connections"], own["max.connection.creation.rate"])
+            self._limits[listener] = limits
         return limits
 
     def _rate(self, listener: str) -> "CreationRate":

@@ -1,10 +1,17 @@
 """The table that maps errors of the layers below to Kafka's error codes."""
 
 import logging
+from typing import TYPE_CHECKING
 
+from sskafka.model.acl import AclOperation
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.replication import errors as replication
 from sskafka.storage import errors as storage
+
+if TYPE_CHECKING:
+    from sskafka.model.ids import Uuid
+    from sskafka.replication.replica_manager import ReplicaManager
+    from sskafka.servers.kafka.request import Request
 
 log = logging.getLogger(__name__)
 
@@ -44,3 +51,15 @@ def error_code_of(error: Exception) -> tuple[ErrorCode, str | None]:
             return code, str(error)
     log.error("unexpected error in a request", exc_info=error)
     return ErrorCode.UNKNOWN_SERVER_ERROR, f"{type(error).__name__}: {error}"
+
+
+def absence_error(
+    replicas: "ReplicaManager", request: "Request", operation: AclOperation, topic: "str | Uuid", index: int
+) -> Exception:
+    """Return the error for a partition that is not on this broker.
+
+    Clients that may not do the operation on a topic must not learn whether the topic exists."""
+    name = replicas.name_of(topic)
+    if name is not None and not request.may_on_topic(operation, name):
+        return KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    return replicas.absence_error(topic, index)

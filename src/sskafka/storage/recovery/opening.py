@@ -21,7 +21,7 @@ from sskafka.storage.disk import Disk
 from sskafka.storage.errors import CorruptFileError, DamagedLogError
 from sskafka.storage.flusher import Flusher
 from sskafka.storage.leader_epochs import NO_EPOCH, LeaderEpochs
-from sskafka.storage.log import Log, LogParts
+from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.open_files import OpenFiles
@@ -29,6 +29,7 @@ from sskafka.storage.producers import snapshot as producer_snapshot
 from sskafka.storage.producers.rebuild import rebuild_producers, replay_batch
 from sskafka.storage.producers.snapshots import ProducerSnapshots
 from sskafka.storage.producers.state import ProducerState
+from sskafka.storage.readable_log import LogParts
 from sskafka.storage.recovery.report import RecoveryReport
 from sskafka.storage.segment import DELETED_SUFFIX, LOG_SUFFIX, SUFFIXES, Segment
 from sskafka.storage.segment_check import CheckedSegment, Expectations, rebuild_segment, verify_segment

@@ -2,7 +2,7 @@
 AlterReplicaLogDirs: move replicas to another log directory.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,6 @@ from sskafka.model.ids import TopicPartition, topic_name_problem
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.kafka.request import Request
 from sskafka.storage.broker_directory import LogDir
-from sskafka.storage.log import Log
 from sskafka.storage.log_manager import LogManager
 from sskafka.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -66,22 +65,20 @@ class LogDirsHandler:
         described = []
         for key, log in tuple(directory.logs.items()):
             if _is_in(key, wanted):
-                described.append((key, _describe_log(log, high_watermarks)))
+                lag = max(0, high_watermarks.get(key, 0) - log.log_end_offset)
+                described.append((key, DescribeLogDirsPartition(key.partition, log.size_bytes, lag)))
             yield
-        described += [
-            (key, self._describe_future(log)) for key, log in directory.futures.items() if _is_in(key, wanted)
-        ]
+        for key, copy in directory.futures.items():
+            if _is_in(key, wanted):
+                original = self._logs.get(key)
+                lag = max(0, original.log_end_offset - copy.log_end_offset) if original is not None else 0
+                described.append((key, DescribeLogDirsPartition(key.partition, copy.size_bytes, lag, True)))
         described.sort(key=lambda pair: pair[0])
         topics = [
             DescribeLogDirsTopic(topic, [part for _, part in parts])
             for topic, parts in groupby(described, key=lambda pair: pair[0].topic)
         ]
         return DescribeLogDirsResult(ErrorCode.NONE, directory.path, topics, total, usable, directory.is_cordoned)
-
-    def _describe_future(self, copy: Log) -> DescribeLogDirsPartition:
-        original = self._logs.get(copy.topic_partition)
-        lag = original.log_end_offset - copy.log_end_offset if original is not None else 0
-        return DescribeLogDirsPartition(copy.topic_partition.partition, copy.size_bytes, max(lag, 0), True)
 
     # -- moves
 
@@ -118,8 +115,3 @@ class LogDirsHandler:
 
 def _is_in(topic_partition: TopicPartition, wanted: set[TopicPartition] | None) -> bool:
     return wanted is None or topic_partition in wanted
-
-
-def _describe_log(log: Log, high_watermarks: Mapping[TopicPartition, int]) -> DescribeLogDirsPartition:
-    lag = max(0, high_watermarks.get(log.topic_partition, 0) - log.log_end_offset)
-    return DescribeLogDirsPartition(log.topic_partition.partition, log.size_bytes, lag)

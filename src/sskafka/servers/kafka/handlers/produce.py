@@ -19,14 +19,14 @@ from sskafka.model.acl import AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import INTERNAL_TOPICS
 from sskafka.records.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC, is_transactional
-from sskafka.replication.partition import ACKS_ALL, Partition
+from sskafka.replication.partition import ACKS_ALL, AppendInfo, Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.clock import Clock
 from sskafka.runtime.delayed_operation import DelayedOperation
 from sskafka.runtime.serial_thread import SerialThread
 from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.servers.kafka.cluster_view import ClusterView
-from sskafka.servers.kafka.error_mapping import WRONG_BROKER, error_code_of
+from sskafka.servers.kafka.error_mapping import WRONG_BROKER, absence_error, error_code_of
 from sskafka.servers.kafka.handlers.batch_inspection import BatchInspection, Inspection, Inspections, copied
 from sskafka.servers.kafka.handlers.long_produce import LongProduce, has_many_partitions
 from sskafka.servers.kafka.handlers.produce_results import (
@@ -43,7 +43,6 @@ from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.response_slot import ResponseSlot
 from sskafka.storage.append_checks import ExpensiveBatchError
 from sskafka.storage.errors import RecordTooLargeError, RejectedAppendError, StorageError
-from sskafka.storage.log import AppendInfo
 from sskafka.wire.leaders import CurrentLeader
 from sskafka.wire.produce import (
     PartitionRecords,
@@ -292,13 +291,9 @@ class ProduceHandler:
         now_ms: int,
         inspection: Inspection | None,
     ) -> tuple[Partition, AppendInfo]:
-        try:
-            partition = self._replicas.find(topic, index)
-        except Exception:  # clients that may not write to a topic must not learn whether it exists
-            known = self._replicas.name_of(topic)
-            if known is not None and not request.may_on_topic(AclOperation.WRITE, known):
-                raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED) from None
-            raise
+        partition = self._replicas.maybe_find(topic, index)
+        if partition is None:
+            raise absence_error(self._replicas, request, AclOperation.WRITE, topic, index)
         name = partition.topic_partition.topic
         if not request.connection.authorizer.allows(request, AclOperation.WRITE, ResourceType.TOPIC, name):
             raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)

@@ -8,7 +8,8 @@ from typing import Any
 from sskafka.model.error_texts import error_text
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import METADATA_TOPIC
-from sskafka.replication.partition import UNKNOWN_EPOCH, Partition
+from sskafka.replication.partition import Partition
+from sskafka.replication.readable_partition import UNKNOWN_EPOCH
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.registry import MessageHandler

@@ -8,9 +8,10 @@ from typing import NamedTuple, Protocol
 
 from sskafka.model.acl import AclOperation
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.replication.partition import DataWaiter, FollowerPosition, Partition, PartitionRead
+from sskafka.replication.partition import DataWaiter, FollowerPosition, Partition
+from sskafka.replication.readable_partition import PartitionRead
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.servers.kafka.error_mapping import WRONG_BROKER, error_code_of
+from sskafka.servers.kafka.error_mapping import WRONG_BROKER, absence_error, error_code_of
 from sskafka.servers.kafka.handlers.fetch.follower_session import FollowerSession
 from sskafka.servers.kafka.handlers.fetch.session import Target
 from sskafka.servers.kafka.request import Request
@@ -110,13 +111,9 @@ class ConsumerReader:
         return partition.data_waiters
 
     def _find(self, target: Target) -> Partition:
-        try:
-            partition = self._replicas.find(target.topic, target.index)
-        except Exception:  # clients that may not read a topic must not learn whether it exists
-            name = self._replicas.name_of(target.topic)
-            if name is not None and not self._request.may_on_topic(AclOperation.READ, name):
-                raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED) from None
-            raise
+        partition = self._replicas.maybe_find(target.topic, target.index)
+        if partition is None:
+            raise absence_error(self._replicas, self._request, AclOperation.READ, target.topic, target.index)
         if not self._request.may_on_topic(AclOperation.READ, partition.topic_partition.topic):
             raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         return partition
