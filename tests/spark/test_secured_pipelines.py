@@ -46,7 +46,7 @@ ALLOWED: list[dict[str, object]] = [
     {"operation": ["Create", "Read", "Write"], "topic": "sskafka-pipeline-events"},
     {"operation": ["Create", "Read", "Write"], "topic": "sskafka-spark-commits"},
     {"operation": ["Read", "Describe", "Delete"], "group": "secured", "resource_pattern_type": "prefixed"},
-    {"operation": ["Write", "TwoPhaseCommit"], "transactional_id": "secured-", "resource_pattern_type": "prefixed"},
+    {"operation": ["Write", "TwoPhaseCommit"], "transactional_id": "secured", "resource_pattern_type": "prefixed"},
 ]
 """What docs/security.md says that a pipeline needs."""
 
@@ -103,6 +103,15 @@ def files_with(directory: Path, text: str) -> list[str]:
     ]
 
 
+def test_a_bundled_pipeline_is_checked_at_a_secured_broker(secured: Secured, tmp_path: Path) -> None:
+    client_file = tmp_path / "admin.properties"
+    client_file.write_text(format_properties(secured.broker.login("admin").kafka()))
+    checked = secured.run("check", "sessions", "-n", "100", "--command-config", str(client_file))
+    assert "sessions: every row is as expected" in checked.stdout
+    secured.run("generate", "sessions", "-n", "100", "--command-config", str(client_file))
+    assert files_with(secured.directory, "admin-secret") == []
+
+
 def test_a_secured_pipeline_tells_no_password(secured: Secured, tmp_path: Path) -> None:
     properties = secured.broker.login("etl").kafka()
     del properties["bootstrap.servers"]
@@ -132,6 +141,8 @@ def test_a_secured_pipeline_tells_no_password(secured: Secured, tmp_path: Path) 
     status = json.loads(secured.run("status", "secured", "--history", "--format", "json", *by_file).stdout)
     assert [run["state"] for run in status] == ["done", "failed"]
     assert "no JSON" in secured.run("dlq", "secured.yaml").stdout
+    filled = secured.run("run", "secured.yaml", "--from", "earliest", "--to", "latest", *LOUD)
+    assert f"written {ORDERS} to parquet, {ORDERS} to topic" in filled.stderr
     assert "nothing to settle" in secured.run("recover", "secured.yaml").stderr
     assert "would" in secured.run("reset", "secured.yaml").stdout
     client_file.write_text(format_properties(properties).replace(PASSWORD, f"{PASSWORD}-wrong"))
