@@ -1,16 +1,33 @@
 """Spark's own Kafka connector at a broker with TLS, SASL and ACLs, beside SSKafka's with the same options."""
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 import sskafka
 import sskafka.coordination.transaction_coordinator  # on the broker's loop, pytest would take long to rewrite it
+from sskafka.pipelines.connector.errors import OptionError
+from sskafka.pipelines.files.pipeline import Pipeline, load_pipeline
+from sskafka.pipelines.runner.run import RunSettings, run_pipeline
+from sskafka.pipelines.shipped.reading import committed_records
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+FILE = """\
+name: official
+connector: kafka
+kafka: {kafka}
+sources:
+  words: {{topic: words, format: text}}
+sinks:
+  - topic: {{topic: copies, value: value}}
+trigger: available-now
+"""
 ROWS = [(str(number), f"value {number}") for number in range(20)]
 
 
@@ -24,7 +41,7 @@ def test_both_connectors_take_the_same_options(spark: "SparkSession", mechanism:
         {"allow_principal": "alice", "operation": ["Write", "Describe"], "transactional_id": "*"},
     ]
     with sskafka.Broker(settings, tls=True, sasl=users, acls=rules) as broker:
-        admin = AdminClient(broker.login("admin").librdkafka())
+        admin = AdminClient({**broker.login("admin").librdkafka(), "log_level": 0})
         admin.create_topics([NewTopic("orders", 1, 1)])["orders"].result(20)
         options = {f"kafka.{name}": text for name, text in broker.login("alice", mechanism).kafka().items()}
         rows = spark.createDataFrame(ROWS, "key string, value string")
@@ -34,3 +51,36 @@ def test_both_connectors_take_the_same_options(spark: "SparkSession", mechanism:
             found = spark.read.format(connector).options(**options, subscribe="orders").load()
             values = [bytes(row.value).decode() for row in found.select("value").collect()]
             assert sorted(values) == sorted([value for _, value in ROWS] * 2)
+
+
+def pipeline_of(directory: Path, properties: dict[str, str]) -> Pipeline:
+    file = directory / "official.yaml"
+    without = {name: text for name, text in properties.items() if name != "bootstrap.servers"}
+    file.write_text(FILE.format(kafka=json.dumps(without)))
+    return load_pipeline(file)
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_secured_pipeline_runs_on_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Java's client needs Java's names; the names of librdkafka are refused."""
+    password = "geheim-4711-nirgends"
+    with sskafka.Broker({"transaction.state.log.num.partitions": 1}, tls=True, sasl={"alice": password}) as broker:
+        login = broker.login("alice")
+        admin = AdminClient({**login.librdkafka(), "log_level": 0})
+        admin.create_topics([NewTopic("words", 1, 1)])["words"].result(20)
+        producer = Producer({**login.librdkafka(), "log_level": 0})
+        for number in range(10):
+            producer.produce("words", b"%d" % number)
+        assert producer.flush(20) == 0
+        settings = RunSettings(broker.bootstrap_servers, "local[2]")
+        told: list[str] = []
+        run_pipeline(pipeline_of(tmp_path, login.kafka()), settings, tell=told.append)
+        assert any("Spark's own connector" in text for text in told)
+        found = committed_records(broker.bootstrap_servers, "copies", login.librdkafka())
+        assert sorted(value or b"" for _, value in found) == [b"%d" % number for number in range(10)]
+        with pytest.raises(
+            OptionError, match=r"kafka\.ssl\.ca\.location: .* needs ssl\.truststore\.location"
+        ) as refused:
+            run_pipeline(pipeline_of(tmp_path, login.librdkafka()), settings, tell=told.append)
+        said = capfd.readouterr()
+        assert password not in f"{told} {refused.value} {said.out} {said.err}"
