@@ -58,8 +58,7 @@ from sskafka.servers.kafka.client_quotas import ClientQuotaManager, MutationQuot
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
 from sskafka.servers.kafka.handlers.broker_identity import BrokerIdentityHandler
 from sskafka.servers.kafka.listener import ConnectionLimits, Listener
-from sskafka.servers.kafka.readiness import ServedApis
-from sskafka.servers.kafka.registry import Registry, ServedApi
+from sskafka.servers.kafka.registry import Registry, ServedApi, ServedApis
 from sskafka.servers.kafka.request_memory import RequestMemory
 from sskafka.servers.kafka.throttling import Throttling
 from sskafka.servers.samples import control_samples, process_samples

@@ -168,10 +168,6 @@ class BrokerConnection(asyncio.BufferedProtocol):
         return is_usable and self._transport is not None and not self._transport.is_closing()
 
     @property
-    def is_negotiated(self) -> bool:
-        return bool(self._broker_versions)
-
-    @property
     def in_flight(self) -> int:
         return len(self._pending)
 

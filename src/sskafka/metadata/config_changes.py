@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from enum import IntEnum
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from sskafka.metadata import records
 from sskafka.metadata.controller_result import ControllerResult
@@ -45,43 +45,47 @@ class _Resource(Protocol):
     resource_name: str
 
 
+R = TypeVar("R", full.AlterConfigsResource, incremental.AlterConfigsResource)
+
+
 def alter_configs(
     image: ClusterImage, request: full.AlterConfigsRequest, settings: Settings
 ) -> ControllerResult[full.AlterConfigsResponse]:
-    effective = effective_settings(settings, image)
-    written: list[MetadataRecord] = []
-    responses = []
-    repetitions = Counter(_key(resource) for resource in request.resources)
-    for resource in request.resources:
-        error: KafkaError | None = None
-        try:
-            _refuse_repeated(repetitions[_key(resource)], [config.name for config in resource.configs])
-            written += _replace_all(image, resource, effective)
-        except KafkaError as caught:
-            error = caught
-        responses.append(full.AlterConfigsResourceResponse(*_outcome(error, resource)))
-    written += _partition_changes(image, written, settings)
-    return ControllerResult([] if request.validate_only else written, full.AlterConfigsResponse(responses=responses))
+    written, outcomes = _alter_each(image, request.resources, settings, _replace_all)
+    response = full.AlterConfigsResponse(responses=[full.AlterConfigsResourceResponse(*one) for one in outcomes])
+    return ControllerResult([] if request.validate_only else written, response)
 
 
 def incremental_alter_configs(
     image: ClusterImage, request: incremental.IncrementalAlterConfigsRequest, settings: Settings
 ) -> ControllerResult[incremental.IncrementalAlterConfigsResponse]:
+    written, outcomes = _alter_each(image, request.resources, settings, _change_some)
+    response = incremental.IncrementalAlterConfigsResponse(
+        responses=[incremental.AlterConfigsResourceResponse(*one) for one in outcomes]
+    )
+    return ControllerResult([] if request.validate_only else written, response)
+
+
+def _alter_each(
+    image: ClusterImage,
+    resources: list[R],
+    settings: Settings,
+    alter: Callable[[ClusterImage, R, Settings], list[MetadataRecord]],
+) -> tuple[list[MetadataRecord], list[tuple[int, str | None, int, str]]]:
+    """Return the records of all resources that can be altered, and the outcome of each resource."""
     effective = effective_settings(settings, image)
     written: list[MetadataRecord] = []
-    responses = []
-    repetitions = Counter(_key(resource) for resource in request.resources)
-    for resource in request.resources:
+    outcomes = []
+    repetitions = Counter(_key(resource) for resource in resources)
+    for resource in resources:
         error: KafkaError | None = None
         try:
             _refuse_repeated(repetitions[_key(resource)], [config.name for config in resource.configs])
-            written += _change_some(image, resource, effective)
+            written += alter(image, resource, effective)
         except KafkaError as caught:
             error = caught
-        responses.append(incremental.AlterConfigsResourceResponse(*_outcome(error, resource)))
-    written += _partition_changes(image, written, settings)
-    response = incremental.IncrementalAlterConfigsResponse(responses=responses)
-    return ControllerResult([] if request.validate_only else written, response)
+        outcomes.append(_outcome(error, resource))
+    return written + _partition_changes(image, written, settings), outcomes
 
 
 def _partition_changes(image: ClusterImage, records: list[MetadataRecord], settings: Settings) -> list[MetadataRecord]:

@@ -27,8 +27,7 @@ from sskafka.runtime.clock import Clock
 from sskafka.storage.damage import Damage
 from sskafka.storage.disk import Disk, File
 from sskafka.storage.log import Log
-from sskafka.storage.scrub_progress import ScrubProgress, read_scrub_progress, write_scrub_progress
-from sskafka.storage.scrubbing import SegmentScrub
+from sskafka.storage.scrubbing import ScrubProgress, SegmentScrub, read_scrub_progress, write_scrub_progress
 from sskafka.storage.segment import Segment
 
 _log = logging.getLogger(__name__)

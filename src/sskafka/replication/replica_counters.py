@@ -1,8 +1,12 @@
 """Counters and gauges of a broker's replicas, under the names of Kafka's ReplicaManager."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from sskafka.model.counters import Sample
+
+if TYPE_CHECKING:
+    from sskafka.replication.partition import Partition
 
 _PREFIX = "kafka_server_replicamanager_"
 
@@ -31,3 +35,18 @@ class ReplicaCounters:
         yield Sample(_PREFIX + "failedisrupdates_total", (), self.failed_isr_updates)
         yield Sample("kafka_server_brokertopicmetrics_replicationbytesin_total", (), self.bytes_in)
         yield Sample("kafka_server_brokertopicmetrics_replicationbytesout_total", (), self.bytes_out)
+
+
+def replica_gauges(partitions: "Iterable[Partition]", offline_replicas: int) -> Iterator[Sample]:
+    every = list(partitions)
+    led = [partition for partition in every if partition.is_leader]
+    gauges = {
+        "partitioncount": len(every),
+        "leadercount": len(led),
+        "offlinereplicacount": offline_replicas,
+        "underreplicatedpartitions": sum(partition.is_under_replicated() for partition in led),
+        "underminisrpartitioncount": sum(not partition.has_enough_in_sync() for partition in led),
+        "atminisrpartitioncount": sum(partition.is_at_min_isr() for partition in led),
+    }
+    for name, value in gauges.items():
+        yield Sample(_PREFIX + name, (), value)

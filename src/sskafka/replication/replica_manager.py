@@ -31,8 +31,7 @@ from sskafka.replication.errors import (
 from sskafka.replication.fetchers import Fetchers
 from sskafka.replication.isr_changes import IsrChanges
 from sskafka.replication.partition import DataWaiter, Partition
-from sskafka.replication.replica_counters import ReplicaCounters
-from sskafka.replication.replica_gauges import replica_gauges
+from sskafka.replication.replica_counters import ReplicaCounters, replica_gauges
 from sskafka.replication.throttle import Throttle, ThrottledSides
 from sskafka.runtime.clock import Clock
 from sskafka.runtime.work_queue import WorkQueue

@@ -3,9 +3,11 @@
 Checkpoints may be written in threads: their contents are copied first, and a lock serializes the writers.
 """
 
+import logging
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from sskafka.model.ids import TopicPartition, Uuid
 from sskafka.runtime.background import Background
@@ -17,9 +19,8 @@ from sskafka.storage.checkpoints import (
     OffsetCheckpoint,
 )
 from sskafka.storage.clean_shutdown import NO_BROKER_EPOCH, remove_clean_shutdown_file, write_clean_shutdown_file
-from sskafka.storage.closing import close_logs
 from sskafka.storage.disk import Disk, DiskUsage, Lock
-from sskafka.storage.errors import LogDirectoryError
+from sskafka.storage.errors import LogDirectoryError, StorageError
 from sskafka.storage.flusher import Flusher, FlushPlan
 from sskafka.storage.log import Log
 from sskafka.storage.log_directory import LogDirHealth
@@ -31,9 +32,14 @@ from sskafka.storage.partition_directory import (
     parse_future_name,
 )
 from sskafka.storage.recovery.opening import KnownOffsets
-from sskafka.storage.shared_sync import SharedSync
 
 LOCK_FILE = ".lock"
+CLOSING_THREADS = 16
+FEW_LOGS = 8
+"""So few logs are closed without threads."""
+PROGRESS_LINES_MAX = 10
+
+_log = logging.getLogger(__name__)
 
 
 class LogDir:
@@ -217,6 +223,47 @@ class LogDir:
             self._lock.release()
 
 
+class SharedSync:
+    """One sync of a directory for all who created a name in it before that sync began.
+
+    If a thousand logs are created together, their names must be synced, but not a thousand times."""
+
+    __slots__ = ("_disk", "_done", "_path", "_syncing", "_tickets")
+
+    def __init__(self, disk: Disk, path: str) -> None:
+        self._disk = disk
+        self._path = path
+        self._tickets = 0
+        self._done = 0  # all tickets up to this number are covered by a completed sync
+        self._syncing = threading.Lock()
+
+    def ticket(self) -> "Ticket":
+        """Return a ticket for the names that exist now."""
+        self._tickets += 1
+        return Ticket(self, self._tickets)
+
+    def sync_for(self, number: int) -> None:
+        """Sync the directory, unless a later sync covers the ticket. May run in any thread."""
+        with self._syncing:
+            if number > self._done:
+                issued = self._tickets
+                self._disk.sync_directory(self._path)
+                self._done = issued
+
+
+class Ticket:
+    """A ticket as a `Syncable`."""
+
+    __slots__ = ("_number", "_shared")
+
+    def __init__(self, shared: SharedSync, number: int) -> None:
+        self._shared = shared
+        self._number = number
+
+    def sync(self) -> None:
+        self._shared.sync_for(self._number)
+
+
 class _NamesFlush:
     """A flush of the directory's own entries."""
 
@@ -241,3 +288,26 @@ def lock_directory(disk: Disk, path: str) -> Lock:
         return disk.lock(os.path.join(path, LOCK_FILE))
     except BlockingIOError as error:
         raise LogDirectoryError(f"log directory {path} is in use by another broker, which holds its .lock") from error
+
+
+def close_logs(logs: Sequence[Log], path: str) -> None:
+    """Close the logs, all of them even if some fail. Raise the first error.
+
+    A log takes half a dozen syncs, so thousands of logs, one after the other, would take most of a minute. Threads do
+    the syncs; requests that wait for a sync are answered on the calling thread."""
+    errors: list[StorageError] = []
+    if len(logs) <= FEW_LOGS:
+        for log in logs:
+            log.close()
+        return
+    with ThreadPoolExecutor(CLOSING_THREADS, thread_name_prefix="sskafka-closing") as executor:
+        syncs = [(log, executor.submit(log.sync_for_closing)) for log in logs if not log.is_closed]
+        for number, (log, sync) in enumerate(syncs, start=1):
+            try:
+                log.finish_closing(sync.result())
+            except StorageError as error:
+                errors.append(error)
+            if number % max(1, len(syncs) // PROGRESS_LINES_MAX) == 0:
+                _log.info("closed %d of %d logs in %s", number, len(syncs), path)
+    if errors:
+        raise errors[0]

@@ -65,10 +65,6 @@ class LogConfig:
     def uses_append_time(self) -> bool:
         return self.message_timestamp_type == "LogAppendTime"
 
-    @property
-    def checks_early_timestamps(self) -> bool:
-        return self.message_timestamp_before_max_ms != _LONG_MAX
-
 
 def _parsed(field: str, value: Any) -> Any:
     if field == "cleanup_policy":

@@ -21,10 +21,8 @@ from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.open_files import OpenFiles
 from sskafka.storage.producers.snapshots import ProducerSnapshots
 from sskafka.storage.producers.state import ProducerState
-from sskafka.storage.record_count import RecordCount
 from sskafka.storage.segment import Segment
 from sskafka.storage.segments import Segments
-from sskafka.storage.slicing import read_slices
 from sskafka.storage.timestamp_search import (
     BatchToSearch,
     TimestampedOffset,
@@ -180,3 +178,53 @@ class ReadableLog:
         """Number of data records from the log start offset on."""
         with self.log_directory.reading():
             return self._record_count.since(self.log_start_offset)
+
+
+def read_slices(segments: Segments, offset: int, max_bytes: int, up_to_offset: int, min_one: bool) -> list[FileSlice]:
+    """Return batches from the one with `offset` on, none that reaches `up_to_offset`, which lies within the log."""
+    slices: list[FileSlice] = []
+    segment = segments.containing(offset)
+    start = segment.position_of(offset)
+    while True:
+        end, following = _end_position(segments, segment, up_to_offset)
+        length = min(end - start, max_bytes)
+        if length < end - start and min_one and not slices:
+            length = max(length, segment.batch_size_at(start))
+        if length > 0:
+            slices.append(FileSlice(segment.file, start, length))
+            max_bytes -= length
+        if following is None or max_bytes <= 0:
+            return slices
+        segment, start = following, 0
+
+
+def _end_position(segments: Segments, segment: Segment, up_to_offset: int) -> tuple[int, Segment | None]:
+    """Return where a read up to `up_to_offset` must stop in `segment`, and the segment in which the read continues."""
+    if segment is segments.active:
+        return segment.position_of(up_to_offset), None
+    following = segments.after(segment)
+    assert following is not None
+    if following.base_offset < up_to_offset:
+        return segment.size_bytes, following
+    return segment.position_of(up_to_offset), None
+
+
+class RecordCount:
+    """The number of data records in a log. Segments count their own; records below the log start are subtracted."""
+
+    __slots__ = ("_below", "_counted_for", "_segments")
+
+    def __init__(self, segments: Segments) -> None:
+        self._segments = segments
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop the count because the segments have changed."""
+        self._counted_for = self._segments.first.base_offset
+        self._below = 0
+
+    def since(self, log_start_offset: int) -> int:
+        if self._counted_for != log_start_offset:
+            self._below = self._segments.first.records_below(log_start_offset)
+            self._counted_for = log_start_offset
+        return sum(segment.record_count() for segment in self._segments) - self._below

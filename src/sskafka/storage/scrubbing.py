@@ -9,7 +9,11 @@ batch the check goes on at the next good one: where the length of the bad batch 
 offset index. Reads leave the page cache as they found it.
 """
 
+import os
+from typing import NamedTuple
+
 from sskafka.model.buffers import Buffer
+from sskafka.model.ids import TopicPartition
 from sskafka.records.batch import (
     HEADER_BYTES,
     BatchHeader,
@@ -20,11 +24,14 @@ from sskafka.records.batch import (
 )
 from sskafka.storage.batch_walk import walk_batches
 from sskafka.storage.damage import Damage
-from sskafka.storage.disk import File
+from sskafka.storage.disk import Disk, File, read_file, replace_file
 from sskafka.storage.leader_epochs import LeaderEpochs
 from sskafka.storage.log import Log
 from sskafka.storage.segment import Segment
 from sskafka.storage.segment_check import BatchCheck, Expectations
+
+PROGRESS_FILE = "scrub-progress"
+_VERSION = "1"
 
 
 class SegmentScrub:
@@ -113,3 +120,45 @@ class _Uncached:
 
     def read_at(self, size: int, position: int) -> Buffer:
         return self._file.read_once(size, position)
+
+
+class ScrubProgress(NamedTuple):
+    """The file `scrub-progress`: how far the verification of all logs has come, so that a restart continues it.
+
+        1                  version of the format
+        1763370000000      when the current round began, in milliseconds
+        orders 3 4711      the last verified segment: topic, partition and base offset; missing between rounds
+
+    The file is not synced: if it is lost, a round is repeated or postponed."""
+
+    round_began_ms: int
+    partition: TopicPartition | None = None
+    """None between two rounds."""
+    base_offset: int = -1
+
+    def is_behind(self, partition: TopicPartition, base_offset: int) -> bool:
+        """Return whether a segment is still to be verified in this round. Logs are verified in the order of names."""
+        return self.partition is None or (self.partition, self.base_offset) < (partition, base_offset)
+
+
+def read_scrub_progress(disk: Disk, directory: str) -> ScrubProgress | None:
+    """Return the progress, or None if the file is missing or unreadable."""
+    path = os.path.join(directory, PROGRESS_FILE)
+    try:
+        lines = bytes(read_file(disk, path)).decode().splitlines() if disk.exists(path) else []
+        if lines[:1] != [_VERSION]:
+            return None
+        if len(lines) == 2:
+            return ScrubProgress(int(lines[1]))
+        topic, partition, base_offset = lines[2].rsplit(" ", 2)
+        return ScrubProgress(int(lines[1]), TopicPartition(topic, int(partition)), int(base_offset))
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def write_scrub_progress(disk: Disk, directory: str, progress: ScrubProgress) -> None:
+    lines = [_VERSION, str(progress.round_began_ms)]
+    if progress.partition is not None:
+        lines.append(f"{progress.partition.topic} {progress.partition.partition} {progress.base_offset}")
+    text = "".join(f"{line}\n" for line in lines)
+    replace_file(disk, os.path.join(directory, PROGRESS_FILE), text.encode(), sync=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from logs import append, read_records, reopen
 
-from sskafka.storage.closing import close_logs
+from sskafka.storage.broker_directory import close_logs
 from sskafka.storage.disk import OsDisk
 from sskafka.storage.errors import LogDirectoryError
 from sskafka.storage.log import Log
@@ -70,6 +70,6 @@ def test_an_error_is_raised_after_the_others_are_closed(tmp_path: Path) -> None:
 
 
 def test_progress_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO", "sskafka.storage.closing")
+    caplog.set_level("INFO", "sskafka.storage.broker_directory")
     close_logs(open_logs(OsDisk(), tmp_path), str(tmp_path))
     assert f"closed {LOGS} of {LOGS} logs" in caplog.text

@@ -12,8 +12,7 @@ from sskafka.storage.errors import CorruptBatchError
 from sskafka.storage.file_slice import FileSlice, has_bad_batch
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
-from sskafka.storage.scrub_progress import ScrubProgress, read_scrub_progress, write_scrub_progress
-from sskafka.storage.scrubbing import SegmentScrub
+from sskafka.storage.scrubbing import ScrubProgress, SegmentScrub, read_scrub_progress, write_scrub_progress
 from sskafka.storage.segment import Segment
 
 BATCHES = 12

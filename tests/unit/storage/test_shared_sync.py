@@ -2,10 +2,10 @@ from background_steps import Steps
 from simulated_disk import SimulatedDisk
 
 from sskafka.model.ids import TopicPartition
+from sskafka.storage.broker_directory import SharedSync, Ticket
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_manager import LogManager
 from sskafka.storage.meta_properties import MetaProperties
-from sskafka.storage.shared_sync import SharedSync, Ticket
 
 
 class Syncs:

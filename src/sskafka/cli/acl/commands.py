@@ -1,6 +1,6 @@
 """`sskafka acl list | add | remove`: access control lists, with the options of kafka-acls."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, NamedTuple
 
 import typer
@@ -23,7 +23,6 @@ from sskafka.cli.acl.options import (
     UserPrincipalsOption,
     named_resources,
 )
-from sskafka.cli.acl.text import acl_json, print_acls, print_changes
 from sskafka.cli.connecting import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -34,14 +33,14 @@ from sskafka.cli.connecting import (
 )
 from sskafka.cli.failures import report_each
 from sskafka.cli.options import DryRunOption, FormatOption, JsonOption
-from sskafka.cli.output import Format, talk
+from sskafka.cli.output import Format, print_json, print_table, talk
 from sskafka.cli.usage import UsageError
 from sskafka.client.acl_rules import AclResources, AclRule, AclRuleError, acl_filters, exact_filter
 from sskafka.client.acls import create_acls, delete_acls, describe_acls
 from sskafka.client.cluster import Cluster
 from sskafka.metadata.acls.binding import AclBinding
 from sskafka.metadata.acls.filter import AclFilter
-from sskafka.model.acl import AclPermission, ResourceType
+from sskafka.model.acl import AclOperation, AclPermission, PatternType, ResourceType
 from sskafka.model.errors import KafkaError
 
 app = typer.Typer(help="List, add and remove ACLs.", no_args_is_help=True, add_completion=False, rich_markup_mode=None)
@@ -75,7 +74,7 @@ def list_command(
         async with connected(bootstrap, client_properties(properties)) as cluster:
             return sorted({binding for wanted in filters for binding in await describe_acls(cluster, wanted)})
 
-    print_acls(run(work()), as_json=as_json or output is Format.JSON)
+    _print_acls(run(work()), as_json=as_json or output is Format.JSON)
 
 
 @app.command()
@@ -123,8 +122,8 @@ def add(
             return await _add(cluster, bindings, dry_run=dry_run)
 
     added = run(work())
-    print_changes(added.changes, as_json=as_json or output is Format.JSON)
-    report_each({" ".join(acl_json(binding).values()): error for binding, error in added.failed.items()})
+    _print_changes(added.changes, as_json=as_json or output is Format.JSON)
+    report_each({" ".join(_acl_json(binding).values()): error for binding, error in added.failed.items()})
     if added.failed:
         raise typer.Exit(1)
 
@@ -197,7 +196,7 @@ def remove(
 
     removed = run(work())
     done = "would be removed" if dry_run else "removed"
-    print_changes(dict.fromkeys(removed, done), as_json=as_json or output is Format.JSON)
+    _print_changes(dict.fromkeys(removed, done), as_json=as_json or output is Format.JSON)
     if not removed:
         talk("no ACL matches; `sskafka acl list` shows them")
 
@@ -242,3 +241,33 @@ def _bindings(rule: AclRule) -> list[AclBinding]:
         return rule.bindings()
     except AclRuleError as error:
         raise UsageError(str(error)) from error
+
+
+def _acl_json(binding: AclBinding) -> dict[str, str]:
+    return {
+        "principal": binding.principal,
+        "host": binding.host,
+        "permission": AclPermission(binding.permission).name,
+        "operation": AclOperation(binding.operation).name,
+        "resource_type": ResourceType(binding.resource_type).name,
+        "resource_name": binding.resource_name,
+        "pattern_type": PatternType(binding.pattern_type).name,
+    }
+
+
+def _print_acls(bindings: Sequence[AclBinding], *, as_json: bool) -> None:
+    _print([_acl_json(binding) for binding in bindings], (), as_json=as_json)
+
+
+def _print_changes(changes: Mapping[AclBinding, str], *, as_json: bool) -> None:
+    """Print each ACL with what was done with it."""
+    rows = [{**_acl_json(binding), "change": change} for binding, change in changes.items()]
+    _print(rows, ("CHANGE",), as_json=as_json)
+
+
+def _print(rows: list[dict[str, str]], more: tuple[str, ...], *, as_json: bool) -> None:
+    if as_json:
+        print_json(rows)
+        return
+    headers = ("PRINCIPAL", "HOST", "PERMISSION", "OPERATION", "RESOURCE", "NAME", "PATTERN", *more)
+    print_table(headers, [tuple(row.values()) for row in rows])

@@ -57,9 +57,6 @@ class StandardAuthorizer:
         self._records = records
         self._decisions.clear()
 
-    def is_super_user(self, principal: str) -> bool:
-        return principal in self._super_users
-
     def allows(
         self, principal: str, host: str, operation: AclOperation, resource_type: ResourceType, name: str
     ) -> bool:

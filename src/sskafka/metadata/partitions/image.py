@@ -16,8 +16,6 @@ from sskafka.metadata.records import (
 from sskafka.model.ids import ZERO_UUID, Uuid
 
 UNASSIGNED_DIRECTORY = ZERO_UUID
-LOST_DIRECTORY: Uuid = bytes(15) + b"\x01"
-"""Id of a directory that its broker no longer has."""
 
 
 @dataclass(frozen=True, slots=True)

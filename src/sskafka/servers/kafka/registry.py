@@ -164,3 +164,26 @@ def _awaiting(handle: MessageHandler[Any], spawn: Spawn) -> CallSteps:
         return done.result()
 
     return call
+
+
+class ServedApis:
+    """The APIs that the listeners of a broker serve at the moment.
+
+    Before the broker has joined its cluster, it serves only the APIs that other nodes need so that it can join, and
+    closes the connections of clients. They connect again, as they do while a port is not open yet."""
+
+    def __init__(self) -> None:
+        self.by_key: dict[int, ServedApi] = {}
+
+    def open_to_nodes(self, registry: Registry) -> None:
+        for key, served in registry.by_key.items():
+            is_served = served.api.listeners & Listeners.STARTING
+            self.by_key[key] = served if is_served else ServedApi(served.api, _refuse_client, served.counters)
+
+    def open_to_all(self, registry: Registry) -> None:
+        self.by_key.update(registry.by_key)
+
+
+def _refuse_client(request: Request) -> Response | None:
+    request.connection.close()
+    return None
