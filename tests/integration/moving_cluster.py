@@ -3,7 +3,7 @@
     OPEN       PLAINTEXT alone
     LISTENERS  secured listeners are added beside it; nodes still connect to each other over PLAINTEXT
     LINKS      nodes connect to each other at the secured listeners; ACLs can be added, PLAINTEXT is still open
-    CLOSED     PLAINTEXT is gone, and ACLs alone decide
+    CLOSED     PLAINTEXT is gone, also at the HTTP server of node 1, and ACLs alone decide
 
 The settings are those of docs/security.md.
 """
@@ -25,6 +25,8 @@ BROKER_LOGIN = 'username="broker" password="broker-secret"'
 BROKER_USERS = f'{PLAIN_MODULE} {BROKER_LOGIN} user_broker="broker-secret";'
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 NODES = (1, 2, 3)
+HTTP_NODE = 1
+HTTP_MECHANISMS = "listener.name.http.sasl.enabled.mechanisms"
 
 
 class Stage(IntEnum):
@@ -39,7 +41,8 @@ class MovingCluster:
         """Without `controller_listeners`, voters are reached at the listener between brokers."""
         self._certificates = Certificates(directory / "certificates")
         self._has_controller_listeners = controller_listeners
-        ports = iter(free_ports(4 * len(NODES)))
+        *kafka_ports, self.http_port = free_ports(4 * len(NODES) + 1)
+        ports = iter(kafka_ports)
         self._ports = {
             node: dict(zip(("PLAINTEXT", "SASL_SSL", "CONTROLLER", "SECURE_CONTROLLER"), ports, strict=False))
             for node in NODES
@@ -91,6 +94,10 @@ class MovingCluster:
                 Stage.CLOSED: ["SECURE_CONTROLLER"],
             }[stage]
         settings = self._common_settings(node, names, is_switched=stage >= Stage.LINKS)
+        if node == HTTP_NODE:
+            settings["http.listener"] = f"localhost:{self.http_port}"
+        if node == HTTP_NODE and stage == Stage.CLOSED:
+            settings |= {"http.security.protocol": "SASL_SSL", HTTP_MECHANISMS: "SCRAM-SHA-512"}
         if stage > Stage.OPEN:
             settings |= self._security_settings(node)
         if stage >= Stage.LINKS:

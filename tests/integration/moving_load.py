@@ -1,7 +1,10 @@
 """Clients that write while their cluster moves from PLAINTEXT to SASL_SSL: no record is lost, none is stored twice."""
 
 import socket
+import ssl
+from pathlib import Path
 
+import httpx
 from cluster_load import READER_GROUP, Load
 from confluent_kafka import KafkaError, Producer
 from confluent_kafka.admin import (
@@ -59,6 +62,10 @@ def produced(bootstrap: str, topic: str, config: dict[str, object]) -> KafkaErro
     return outcomes[0]
 
 
+def http_status(url: str, ca: Path | None = None, login: tuple[str, str] | None = None) -> int:
+    return httpx.get(url, verify=ssl.create_default_context(cafile=str(ca)) if ca else False, auth=login).status_code
+
+
 def is_closed(address: str) -> bool:
     host, port = address.rsplit(":", 1)
     with socket.socket() as tried:
@@ -72,6 +79,7 @@ def move_under_load(cluster: MovingCluster) -> None:
     create_topics(anonymous, "old", "new")
     old_load = Load(open_bootstrap, "old", PARTITIONS, client_config=CALM)
     assert all(is_closed(address) for address in closed_bootstrap.split(","))
+    assert http_status(f"http://localhost:{cluster.http_port}/metrics") == 200
     with old_load.running():
         for node in NODES:
             cluster.restart(node, Stage.LISTENERS, anonymous)
@@ -94,6 +102,9 @@ def move_under_load(cluster: MovingCluster) -> None:
             new_load.wait_for_progress()
     new_load.verify()
     assert all(is_closed(address) for address in open_bootstrap.split(","))
+    url = f"https://localhost:{cluster.http_port}/metrics"
+    assert http_status(url, cluster.ca) == 401
+    assert http_status(url, cluster.ca, ("admin", "admin-secret")) == 200
     refused = produced(closed_bootstrap, "old", alice)
     assert refused is not None
     assert refused.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED

@@ -1,6 +1,7 @@
 """`sskafka start --secure`: one command to a single node with TLS, SASL and ACLs."""
 
 import signal
+import ssl
 import stat
 import subprocess
 import sys
@@ -8,20 +9,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 
 from sskafka.model.properties import parse_properties
 
 SSKAFKA = str(Path(sys.executable).with_name("sskafka"))
 TIMEOUT_S = 60
+CA = "certs/ca.pem"
 ANY_PORTS = ("--set", "listeners=SASL_SSL://localhost:0", "--set", "http.listener=localhost:0")
 
 pytestmark = pytest.mark.usefixtures("_ours")
 
 
 @contextmanager
-def started(directory: Path, *options: str) -> Iterator[str]:
-    """Run a node in this directory; yield its bootstrap servers. What it says must not contain the password."""
+def started(directory: Path, *options: str) -> Iterator[dict[str, str]]:
+    """Run a node in this directory; yield its addresses by server. What it says must not contain the password."""
     log = directory / "stderr"
     with log.open("w") as errors:
         process = subprocess.Popen(
@@ -31,7 +34,7 @@ def started(directory: Path, *options: str) -> Iterator[str]:
             assert process.stdout is not None
             line = process.stdout.readline()
             assert line.startswith("READY"), log.read_text()
-            yield line.split("bootstrap=")[1].split()[0]
+            yield dict(word.split("=", 1) for word in line.split()[1:])
         finally:
             process.send_signal(signal.SIGTERM)
             rest = process.communicate(timeout=TIMEOUT_S)[0]
@@ -58,10 +61,13 @@ def test_a_single_node_is_secured_and_stays_so(tmp_path: Path) -> None:
         before = password(tmp_path)
     for path in (home / "client.properties", home / "certs" / "ca-key.pem", home / "certs" / "node.pem"):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
-    with started(tmp_path) as bootstrap:  # without the option
+    with started(tmp_path) as addresses:  # without the option
         assert password(tmp_path) == before
         assert "orders" in sskafka("topic", "list", *as_admin).stdout
-        sskafka("topic", "list", "-b", bootstrap, "-X", "request.timeout.ms=2000", exit_code=1)
+        sskafka("topic", "list", "-b", addresses["bootstrap"], "-X", "request.timeout.ms=2000", exit_code=1)
+        url, trusted = f"https://{addresses['http']}/admin/v1/topics", ssl.create_default_context(cafile=home / CA)
+        assert httpx.get(url, verify=trusted).status_code == 401
+        assert httpx.get(url, verify=trusted, auth=("admin", before)).status_code == 200
 
 
 def test_what_cannot_be_secured_is_refused(tmp_path: Path) -> None:
