@@ -1,7 +1,9 @@
 """Limits of connections: idle ones end, too many are refused, slow readers do not fill the broker's memory."""
 
+import socket
 import struct
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -156,3 +158,24 @@ def test_new_connections_beyond_the_rate_wait(start_broker: StartBroker) -> None
     for _ in range(6):
         assert is_admitted(broker)
     assert time.monotonic() - began > 1  # the first two at once, the others half a second apart
+
+
+def test_all_listeners_share_the_memory_of_large_requests(tmp_path: Path) -> None:
+    """Two requests whose rest does not come use it up together, each at another listener: the older one is closed."""
+    settings = {
+        "listeners": "PLAINTEXT://127.0.0.1:0,OTHER://127.0.0.1:0",
+        "queued.max.request.bytes": 3 * MEGABYTE,
+        "socket.request.arrival.timeout.ms": 120_000,
+    }
+    broker = BrokerProcess(tmp_path / "broker", settings)
+    try:
+        addresses = broker.start().bootstrap.split(",")
+        with ExitStack() as stack:
+            for address in addresses:
+                host, port = address.rsplit(":", 1)
+                client = stack.enter_context(socket.create_connection((host, int(port))))
+                client.sendall(struct.pack(">ihhih", 4 * MEGABYTE, 0, 9, 1, -1) + bytes(2 * MEGABYTE))
+            said = "the memory for requests is used up, and the oldest request arrives too slowly"
+            wait_until(lambda: said in broker.log, "the end of the older request")
+    finally:
+        broker.close()

@@ -108,6 +108,7 @@ class Broker:
         self._client_quotas = ClientQuotaManager(settings)
         self._throttling = Throttling(self._client_quotas, self._clock.monotonic_ms)
         self._served = ServedApis()
+        self._request_memory = _request_memory(settings)
         self._services: BrokerServices | None = None
         self._other_servers: OtherServers | None = None
         self._security: on_demand.SecureListeners | None = None
@@ -315,9 +316,10 @@ class Broker:
         registry = Registry(RequestTasks().spawn)
         serve_controller_apis(registry, control, self.settings, self.cluster_id, self._mutation_quota(control))
         authorizer = await thread.call(self._controller_authorizer(control))
+        memory = _request_memory(self.settings)
         for item in self.settings.controller_listeners:
             counters, quotas = ConnectionCounters(), self._controller_quotas
-            listener = self._listener(context, item, registry.by_key, counters, quotas, authorizer)
+            listener = self._listener(context, item, registry.by_key, counters, quotas, authorizer, memory)
             await thread.call(listener.start(self._sockets[item.name], self.settings["socket.listen.backlog.size"]))
             self._stack.push_async_callback(_stop_on, thread, listener)
 
@@ -355,7 +357,13 @@ class Broker:
 
     def _client_listener(self, context: BrokerContext, address: Endpoint) -> Listener:
         listener = self._listener(
-            context, address, self._served.by_key, self._connections, self._quotas, self._authorizer
+            context,
+            address,
+            self._served.by_key,
+            self._connections,
+            self._quotas,
+            self._authorizer,
+            self._request_memory,
         )
         if self._services is not None:
             listener.on_damaged_file = self._services.suspect_file
@@ -387,6 +395,7 @@ class Broker:
         counters: ConnectionCounters,
         quotas: ConnectionQuotas,
         authorizer: Authorizer,
+        memory: RequestMemory,
     ) -> Listener:
         settings = self.settings
         limits = ConnectionLimits(
@@ -397,8 +406,6 @@ class Broker:
             send_buffer_bytes=settings["socket.send.buffer.bytes"],
             receive_buffer_bytes=settings["socket.receive.buffer.bytes"],
         )
-        budget = settings["queued.max.request.bytes"]
-        memory = RequestMemory(budget if budget > 0 else REQUEST_MEMORY_DEFAULT_BYTES)
         return Listener(
             address.name,
             apis,
@@ -429,6 +436,12 @@ def _observe_quorum(log: MetadataLog, settings: Settings) -> "QuorumFiles | None
     if settings["metadata.log.dir"] is None:
         return None
     return on_demand.maybe_keep_files(log, settings)
+
+
+def _request_memory(settings: Settings) -> RequestMemory:
+    """Return the memory of large requests, which the listeners of one event loop share."""
+    budget = settings["queued.max.request.bytes"]
+    return RequestMemory(budget if budget > 0 else REQUEST_MEMORY_DEFAULT_BYTES)
 
 
 async def _stop_on(thread: ControlThread, listener: Listener) -> None:

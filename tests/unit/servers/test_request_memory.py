@@ -79,10 +79,10 @@ def test_small_requests_use_the_reserve() -> None:
 def test_a_silent_request_is_closed() -> None:
     memory = RequestMemory(10 * MEGABYTE)
     silent, sender = begin(memory, MEGABYTE)
-    for tick in range(1, 31):
-        memory.close_stalled(tick, 30)
+    for _ in range(30):
+        memory.close_stalled("L", 30)
     assert not sender.refusal
-    memory.close_stalled(31, 30)
+    memory.close_stalled("L", 30)
     assert "1048572 of 1048576 bytes are missing" in sender.refusal
     memory.end(silent)
     assert memory.held_bytes == 0
@@ -93,17 +93,29 @@ def test_a_request_that_waits_for_memory_is_not_silent() -> None:
     begin(memory, 50 * MEGABYTE, 2 * MEGABYTE)
     waiting, sender = begin(memory, 50 * MEGABYTE, 2 * MEGABYTE)
     assert memory.is_full_for(waiting)
-    memory.close_stalled(1000, 30)
+    for _ in range(40):
+        memory.close_stalled("L", 30)
     assert not sender.refusal
+
+
+def test_listeners_that_share_the_memory_count_a_second_once() -> None:
+    memory = RequestMemory(10 * MEGABYTE)
+    _, sender = begin(memory, MEGABYTE)
+    for _ in range(30):
+        for listener in ("A", "B", "C"):
+            memory.close_stalled(listener, 30)
+    assert not sender.refusal
+    memory.close_stalled("B", 30)
+    assert sender.refusal
 
 
 def test_when_others_wait_the_oldest_must_make_progress() -> None:
     memory = RequestMemory(MEGABYTE)
     oldest, sender = begin(memory, 50 * MEGABYTE, 2 * MEGABYTE)
-    memory.close_stalled(1, 30)
+    memory.close_stalled("L", 30)
     memory.received(oldest, PROGRESS_BYTES_MIN)
-    memory.close_stalled(2, 30)
+    memory.close_stalled("L", 30)
     assert not sender.refusal
     memory.received(oldest, 1)
-    memory.close_stalled(3, 30)
+    memory.close_stalled("L", 30)
     assert "too slowly" in sender.refusal

@@ -55,8 +55,8 @@ NETWORK = (
     Setting("queued.max.requests", INT, 500, AtLeast(1), READ_ONLY, HIGH,
             "Number of requests in progress above which the broker stops reading from a connection."),
     Setting("queued.max.request.bytes", LONG, -1, None, READ_ONLY, MEDIUM,
-            "Bytes of large requests that may arrive and be in work at once, of all connections of a listener;"
-            " -1 means 256 MB."),
+            "Bytes of large requests that may arrive and be in work at once, on all listeners for clients together "
+            "(controller listeners have as much of their own); -1 means 256 MB."),
     Setting("request.timeout.ms", INT, 30000, None, READ_ONLY, HIGH,
             "How long this broker waits for the response of another node."),
     Setting("fetch.max.bytes", INT, 57671680, AtLeast(1024), READ_ONLY, MEDIUM,

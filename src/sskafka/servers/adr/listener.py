@@ -198,7 +198,7 @@ class AdrListener:
         return asyncio.StreamReaderProtocol(asyncio.StreamReader(), self._serve)
 
     def _tick(self) -> None:
-        self._memory.close_stalled(self._memory.tick + 1, max(1, int(self._arrival_s / TICK_S)))
+        self._memory.close_stalled("ADR", max(1, int(self._arrival_s / TICK_S)))
         self._ticker = asyncio.get_running_loop().call_later(TICK_S, self._tick)
 
     async def stop(self) -> None:

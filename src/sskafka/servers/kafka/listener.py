@@ -221,7 +221,7 @@ class Listener:
         oldest = self.tick - ticks_max
         for connection in [c for c in self._connections if c.last_active_tick < oldest and c.has_partial_request]:
             connection.drop(f"nothing of the rest of a request arrived for {ticks_max} s")
-        self.memory.close_stalled(self.tick, ticks_max)
+        self.memory.close_stalled(self.name, ticks_max)
 
     def _close_unauthenticated(self) -> None:
         oldest = self.tick - AUTHENTICATION_TICKS_MAX

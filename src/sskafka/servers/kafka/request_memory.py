@@ -1,5 +1,7 @@
 """The requests that are too large for the shared receive buffer, and the bound on their memory.
 
+The listeners of an event loop share one RequestMemory, as the listeners of a broker share one memory pool in Kafka.
+
     begin       a large request has begun to arrive; its buffer is address space, which becomes memory as bytes arrive
     received    more of it has arrived; `is_full_for` tells whether its connection must stop reading
     end         the request was handled or its connection is gone
@@ -71,6 +73,7 @@ class RequestMemory:
     def __init__(self, limit_bytes: int) -> None:
         self.held_bytes = 0
         self.tick = 0
+        self._listeners: set[str] = set()  # which have called in this second
         self._limit_bytes = limit_bytes
         self._requests: dict[LargeRequest, None] = {}  # the oldest first
         self._kept: list[mmap] = []
@@ -103,9 +106,15 @@ class RequestMemory:
             self._kept.append(buffer)
         self._wake_waiting()
 
-    def close_stalled(self, tick: int, silent_ticks_max: int) -> None:
-        """Close the connections of requests whose rest does not arrive; called once a second."""
-        self.tick = tick
+    def close_stalled(self, listener: str, silent_ticks_max: int) -> None:
+        """Close the connections of requests whose rest does not arrive; called once a second by each listener.
+
+        A second is over when a listener calls again: the calls of the others in between are of the same second."""
+        if self._listeners and listener not in self._listeners:
+            self._listeners.add(listener)
+            return
+        self._listeners = {listener}
+        self.tick = tick = self.tick + 1
         for request in list(self._requests):
             if not request.is_complete and not request.is_waiting and tick - request.last_tick > silent_ticks_max:
                 _close(request, f"nothing of the rest of a request arrived for {silent_ticks_max} s")
