@@ -47,7 +47,8 @@ class _Reading:
     records_max: int
     records: list[ConsumedRecord] = dataclasses.field(default_factory=list)
     size_bytes: int = 0
-    high_watermark: int = 0
+    high_watermark: int = -1
+    """-1: the leader has told nothing, for example because the client has exceeded its quota."""
 
     @property
     def is_full(self) -> bool:
@@ -92,7 +93,7 @@ class RecordReader:
             deadline_ms = self._cluster.deadline_ms(wait_ms)
             async with self._borrowed() as waiting:
                 await self._await_records(reading, waiting, deadline_ms)
-        return ReadRecords(reading.records, reading.high_watermark <= 0)
+        return ReadRecords(reading.records, reading.high_watermark == 0)
 
     async def _read_what_is_being_committed(self, reading: _Reading) -> None:
         positions = await self._own.retrying(

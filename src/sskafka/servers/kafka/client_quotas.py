@@ -55,6 +55,18 @@ class ClientQuotaManager:
             wait_ms = min(wait_ms, self._window_ms)
         return round(wait_ms)
 
+    def take_back(self, key: str, user: str, client_id: str, amount: float, now_ms: float) -> None:
+        """Undo what `throttle_ms` has counted at the same time."""
+        limit = self.limits.of_client(key, user, client_id)
+        if limit is not None:
+            with self._lock:
+                self._rate(key, limit.scope, now_ms).record(-amount, now_ms)
+
+    def window_max(self, key: str, user: str, client_id: str) -> float | None:
+        """Return what a client may use at once if it has used nothing in all windows; None: it has no quota."""
+        limit = self.limits.of_client(key, user, client_id)
+        return None if limit is None else limit.rate * (self._windows - 1) * self._window_ms / 1000
+
     def mutation_wait_ms(self, user: str, client_id: str, mutations: int, now_ms: float, *, is_strict: bool) -> int:
         """Count created and deleted partitions. Return how long the client must wait; 0 if it need not.
 

@@ -1,7 +1,7 @@
 """A request as handlers see it: its connection, its header, its body, and its response slot."""
 
 import asyncio
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from sskafka.model.acl import CLUSTER_NAME, AclOperation, Caller, ResourceType
 from sskafka.servers.kafka.authorization import OPERATIONS_OF
@@ -12,6 +12,22 @@ if TYPE_CHECKING:
     from sskafka.servers.kafka.connection import Connection
     from sskafka.servers.kafka.response_slot import ResponseSlot
 
+
+class FetchQuota(Protocol):
+    """How much a client may fetch now."""
+
+    @property
+    def max_bytes(self) -> int:
+        """The largest response that never exceeds the quota."""
+        ...
+
+    def is_exceeded_by(self, size_bytes: int, *, must_be_sent: bool) -> bool:
+        """Count a response. Return whether the client must get an empty response instead, which is not counted.
+
+        `must_be_sent`: the response is only counted."""
+        ...
+
+
 Part: TypeAlias = bytes | FileSlice
 Response: TypeAlias = bytes | list[Part]
 """A whole response frame, size prefix included; file slices in it are read only when the socket takes them."""
@@ -19,6 +35,9 @@ Response: TypeAlias = bytes | list[Part]
 
 class Request:
     """`frame` is a view into a buffer that the next request overwrites: it may be used until the handler returns."""
+
+    fetch_quota: "FetchQuota | None" = None
+    """What the client may fetch, if it has a quota."""
 
     __slots__ = ("api_key", "client_id", "connection", "correlation_id", "frame", "position", "received_ns", "version")
 

@@ -6,7 +6,8 @@ registry wraps every handler with `Throttling.wrap`:
     handler(request) -> response -> bytes and CPU time are counted -> throttle_time_ms in the response, mute
 
 A client that exceeds a quota receives its response at once, with the time for which the broker does not read its next
-request. Requests between nodes have no quota.
+request. A Fetch that would exceed `consumer_byte_rate` gets a response without partitions, as in Apache Kafka: nothing
+is counted for it, and the client fetches again. Requests between nodes have no quota.
 """
 
 from collections.abc import Callable
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from sskafka.servers.kafka.response_slot import ResponseSlot
 
 _INT32 = Struct(">i")
+_INT32_MAX = 2**31 - 1
 _SIZE_BYTES = 4
 _OF_BROKERS_FROM = 4  # of AddPartitionsToTxn
 _EXEMPT = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.WRITE_TXN_MARKERS})
@@ -38,7 +40,7 @@ _NS_PER_PERCENT_SECOND = 10_000_000  # one hundredth of a second of the event lo
 class ThrottledRequest(Request):
     """A request whose response, now or later, passes through `finish`."""
 
-    __slots__ = ("finish",)
+    __slots__ = ("fetch_quota", "finish")
 
     def __init__(self, request: Request) -> None:
         super().__init__(
@@ -51,12 +53,38 @@ class ThrottledRequest(Request):
             request.received_ns,
             request.api_key,
         )
+        self.fetch_quota: ConsumerByteRate | None = None
         self.finish: Callable[[Response], Response] | None = None
 
     def park(self) -> "ResponseSlot":
         slot = super().park()
         slot.finish = self.finish
         return slot
+
+
+class ConsumerByteRate:
+    """The quota of one Fetch request."""
+
+    __slots__ = ("_client_id", "_monotonic_ms", "_quotas", "_user", "max_bytes", "throttle_ms")
+
+    def __init__(
+        self, quotas: ClientQuotaManager, monotonic_ms: Callable[[], float], user: str, client_id: str, max_bytes: int
+    ) -> None:
+        self._quotas = quotas
+        self._monotonic_ms = monotonic_ms
+        self._user = user
+        self._client_id = client_id
+        self.max_bytes = max_bytes
+        self.throttle_ms = 0
+
+    def is_exceeded_by(self, size_bytes: int, *, must_be_sent: bool) -> bool:
+        now_ms = self._monotonic_ms()
+        throttle_ms = self._quotas.throttle_ms(CONSUMER_BYTE_RATE, self._user, self._client_id, size_bytes, now_ms)
+        self.throttle_ms = throttle_ms
+        if throttle_ms <= 0 or must_be_sent:
+            return False
+        self._quotas.take_back(CONSUMER_BYTE_RATE, self._user, self._client_id, size_bytes, now_ms)
+        return True
 
 
 class Throttling:
@@ -74,23 +102,33 @@ class Throttling:
             throttled = ThrottledRequest(request)
             use = _Use(len(request.frame) if api.key == ApiKey.PRODUCE else 0)
             throttled.finish = lambda response: self._finish(api, throttled, use, response)
+            if api.key == ApiKey.FETCH:
+                throttled.fetch_quota = self._fetch_quota(request)
             began_ns = perf_counter_ns()
             response = handle(throttled)
             use.handler_ns = perf_counter_ns() - began_ns
             if response is not None:
                 return self._finish(api, throttled, use, response)
             if throttled.frame is request.frame and use.produced_bytes and not use.is_finished:
-                throttle_ms = self._throttle_ms(throttled, use, 0)  # acks=0: there is no response to wait for
+                throttle_ms = self._throttle_ms(throttled, use)  # acks=0: there is no response to wait for
                 if throttle_ms > 0:
                     throttled.mute(throttle_ms)
             return None
 
         return throttled
 
-    def _finish(self, api: Api, request: Request, use: "_Use", response: Response) -> Response:
+    def _fetch_quota(self, request: Request) -> ConsumerByteRate | None:
+        user, client_id = user_of(request.principal), request.client_id or ""
+        at_once = self._quotas.window_max(CONSUMER_BYTE_RATE, user, client_id)
+        if at_once is None:
+            return None
+        return ConsumerByteRate(self._quotas, self._monotonic_ms, user, client_id, int(min(at_once, _INT32_MAX)))
+
+    def _finish(self, api: Api, request: ThrottledRequest, use: "_Use", response: Response) -> Response:
         use.is_finished = True
-        fetched_bytes = _size_of(response) if api.key == ApiKey.FETCH else 0
-        throttle_ms = self._throttle_ms(request, use, fetched_bytes)
+        throttle_ms = self._throttle_ms(request, use)
+        if request.fetch_quota is not None:
+            throttle_ms = max(throttle_ms, request.fetch_quota.throttle_ms)
         if throttle_ms <= 0:
             return response
         request.mute(throttle_ms)
@@ -98,11 +136,10 @@ class Throttling:
             return response  # of a long Produce request with acks=0
         return with_throttle_time(api, request.version, response, throttle_ms)
 
-    def _throttle_ms(self, request: Request, use: "_Use", fetched_bytes: int) -> int:
+    def _throttle_ms(self, request: Request, use: "_Use") -> int:
         user, client_id, now_ms = user_of(request.principal), request.client_id or "", self._monotonic_ms()
         used = (
             (PRODUCER_BYTE_RATE, use.produced_bytes),
-            (CONSUMER_BYTE_RATE, fetched_bytes),
             (REQUEST_PERCENTAGE, use.handler_ns / _NS_PER_PERCENT_SECOND),
         )
         return max(
@@ -125,12 +162,6 @@ def _is_of_a_node(api: Api, request: Request) -> bool:
     if api.key == ApiKey.FETCH:
         return decode_fetch_request(request.frame, request.position, request.version).replica_id >= 0
     return api.key == ApiKey.ADD_PARTITIONS_TO_TXN and request.version >= _OF_BROKERS_FROM
-
-
-def _size_of(response: Response) -> int:
-    if isinstance(response, bytes):
-        return len(response)
-    return sum(len(part) if isinstance(part, bytes) else part.length for part in response)
 
 
 def with_throttle_time(api: Api, version: int, response: Response, throttle_ms: int) -> Response:

@@ -10,6 +10,7 @@ at most.
 
 import asyncio
 from collections.abc import Generator
+from typing import Any
 
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import METADATA_TOPIC_ID, ZERO_UUID
@@ -22,9 +23,10 @@ from sskafka.servers.kafka.handlers.fetch.readers import ConsumerReader, Followe
 from sskafka.servers.kafka.handlers.fetch.session import Target, Topic, targets_of
 from sskafka.servers.kafka.handlers.fetch.sessions import NO_SESSION, FetchContext, FetchSessions
 from sskafka.servers.kafka.long_requests import Steps
-from sskafka.servers.kafka.request import Request, Response
+from sskafka.servers.kafka.request import FetchQuota, Request, Response
 from sskafka.servers.kafka.response_slot import ResponseSlot
 from sskafka.servers.kafka.sliced_handlers import Handler
+from sskafka.storage.file_slice import FileSlice
 from sskafka.wire.fetch import FetchedPartition, FetchRequestView, decode_fetch_request, encode_fetch_response
 from sskafka.wire.leaders import NodeEndpoint
 
@@ -91,6 +93,9 @@ class FetchHandler:
             self._response_bytes_max,
             self._view if fetch.replica_id < 0 else None,  # followers know the leaders from their own metadata
         )
+        quota = request.fetch_quota
+        if quota is not None:
+            operation.stay_within(quota, self._sessions)
         if context.is_long:
             long = request.connection.take_frame(request)
             long.release_frame()
@@ -141,8 +146,10 @@ class FetchOperation:
         "_listener_name",
         "_max_bytes",
         "_min_bytes",
+        "_quota",
         "_reader",
         "_replicas",
+        "_sessions",
         "_slot",
         "_timer",
         "_version",
@@ -169,9 +176,17 @@ class FetchOperation:
         self._view = view
         self._min_bytes = fetch.min_bytes
         self._max_bytes = min(fetch.max_bytes, response_bytes_max)
+        self._quota: FetchQuota | None = None
         self._slot: ResponseSlot | None = None
         self._timer: Timer | None = None
         self._watched: list[Partition] = []
+
+    def stay_within(self, quota: FetchQuota, sessions: FetchSessions) -> None:
+        """Respect the quota of the client, which has one."""
+        self._quota = quota
+        self._sessions = sessions
+        self._max_bytes = min(self._max_bytes, quota.max_bytes)
+        self._min_bytes = min(self._min_bytes, self._max_bytes)
 
     def attempt(self, must_answer: bool) -> Response | None:
         """Read every partition. Return the response if there is enough data, or if the request must not wait."""
@@ -188,7 +203,7 @@ class FetchOperation:
             must_respond = must_respond or reader.must_respond(target, result)
         response = None
         if size >= self._min_bytes or must_respond or must_answer:
-            response = self._encode(fetched)
+            response = self._encode(fetched) if self._quota is None else self._encode_within(self._quota, fetched)
         reader.attempted(fetched)
         return response
 
@@ -207,9 +222,27 @@ class FetchOperation:
             yield
         response = None
         if size >= self._min_bytes or must_answer:
-            response = self._encode(fetched)
+            response = self._encode(fetched) if self._quota is None else self._encode_within(self._quota, fetched)
         reader.attempted(fetched)
         return response
+
+    def _encode_within(self, quota: FetchQuota, fetched: list[tuple[Target, FetchedPartition]]) -> Response:
+        """Encode the response, without partitions if it exceeds the quota of the client. The client is not told
+        anything then, and a session that the request has opened is not used: the client opens another."""
+        told: Results = [
+            (target.topic, [result]) for target, result in fetched if self._context.is_worth_telling(target, result)
+        ]
+        size_bytes = sum(_part_size(part) for part in self._frame(NO_SESSION, told))
+        is_too_large = sum(result.records_size for _, result in fetched) > quota.max_bytes  # one batch, now and later
+        if not told or not quota.is_exceeded_by(size_bytes, must_be_sent=is_too_large):
+            return self._encode(fetched)
+        if self._context.is_incremental:
+            return self._frame(self._context.session_id, [])
+        self._sessions.abandon(self._context)
+        return self._frame(NO_SESSION, [])
+
+    def _frame(self, session_id: int, results: Results) -> list[Any]:
+        return encode_fetch_response(self._version, self._correlation_id, 0, ErrorCode.NONE, session_id, results)
 
     def _encode(self, fetched: list[tuple[Target, FetchedPartition]]) -> Response:
         """Encode the response. Partitions that do not exist come last, as in Apache Kafka."""
@@ -294,3 +327,7 @@ class FetchOperation:
             session.parked = None
         if self._timer is not None:
             self._timer.cancel()
+
+
+def _part_size(part: Any) -> int:
+    return part.length if isinstance(part, FileSlice) else len(part)
