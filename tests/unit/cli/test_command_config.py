@@ -48,11 +48,15 @@ def test_a_missing_file_is_a_usage_error(tmp_path: Path) -> None:
         invoke("--command-config", str(tmp_path / "none"))
 
 
-@pytest.mark.parametrize("name", ["topic", "group", "transaction", "acl", "user", "quota", "metadata", "cluster"])
-def test_every_command_with_properties_takes_a_file(name: str) -> None:
-    assert name in COMMANDS
-    group = LazyGroup(commands={}).get_command(None, name)
-    with_x = [command for command in group.commands.values() if any("-X" in option.opts for option in command.params)]
-    assert with_x
-    for command in with_x:
-        assert [option.opts for option in command.params].count(["--command-config"]) == 1
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_that_connects_takes_properties_and_a_file(name: str) -> None:
+    for command in single_commands(LazyGroup(commands={}).get_command(None, name)):
+        options = [option.opts for option in command.params]
+        connects = any("--bootstrap-server" in names for names in options)
+        assert options.count(["-X"]) == options.count(["--command-config"]) == connects, f"{name} {command.name}"
+
+
+def single_commands(command: Any) -> list[Any]:
+    """Return the command, or all commands of the group."""
+    parts = getattr(command, "commands", {}).values()
+    return [one for part in parts for one in single_commands(part)] if parts else [command]
