@@ -74,3 +74,12 @@ def test_headers_are_bounded(start_broker: StartBroker) -> None:
 
         wait_until(is_refused, "the server closes the connection")
     assert livez_seconds(broker) < LIVEZ_S_MAX
+
+
+def test_bodies_with_millions_of_elements_are_refused(start_broker: StartBroker) -> None:
+    """To parse one of them took seconds, in which no health check was answered."""
+    broker = start_broker(HTTP)
+    body = b"[" + b"[]," * 5_000_000 + b"1]"
+    answer = httpx.post(f"http://{broker.http}/data/v1/produce", content=body, trust_env=False, timeout=20)
+    assert answer.status_code == 413
+    assert "elements" in answer.json()["detail"]
