@@ -55,9 +55,8 @@ def _start(options: StartOptions) -> int:
     from sskafka.cli.failures import report  # noqa: PLC0415
     from sskafka.cli.start import run_broker  # noqa: PLC0415
     from sskafka.cli.usage import UsageError  # noqa: PLC0415
-    from sskafka.runtime.garbage_collection import keep_pauses_short  # noqa: PLC0415
 
-    keep_pauses_short()
+    gc.freeze()
     gc.enable()
     try:
         return run_broker(*options)

@@ -26,6 +26,7 @@ from sskafka.compiled import BUILD
 from sskafka.model.settings import Settings
 from sskafka.runtime.descriptors import raise_limit
 from sskafka.runtime.event_loop import new_event_loop
+from sskafka.runtime.garbage_collection import keep_pauses_short
 
 if TYPE_CHECKING:
     from sskafka.cli.cluster.secure import ClusterSecurity
@@ -88,6 +89,7 @@ async def serve(
     signals.second.add_done_callback(lambda _: os._exit(1))
     stop = signals.first
     broker = Broker(settings, inherited=inherited)
+    collecting = asyncio.ensure_future(keep_pauses_short())
     with pid_file(home):
         await unless_stopped(broker.start(), stop)
         try:
@@ -100,6 +102,7 @@ async def serve(
             received = await until_stopped(broker, stop)
             talk("stopping: flushing all logs; a second signal ends the process at once")
         finally:
+            collecting.cancel()
             await broker.stop()
     return received
 

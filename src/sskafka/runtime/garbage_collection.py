@@ -1,50 +1,52 @@
 """Keep the pauses of Python's garbage collector short, however much a process remembers.
 
 A full collection looks at every object of the process, and nothing else runs meanwhile: a broker with 10,000 partitions
-paused for 0.3 seconds, again and again while it grew. What has survived a full collection is in use, so the collector
+paused for 0.2 seconds, again and again while it grew. What has survived a full collection is in use, so the collector
 is told to look at it no more (`gc.freeze`). The next full collection looks at newer objects only.
 
 Frozen objects are freed as before when their last reference goes. Only cycles of them need the collector, such as those
-of deleted topics. So after THAW_S the next full collection looks at all objects again.
+of deleted topics. So now and then the next full collection looks at all objects again.
 
-This is for processes that run a broker and nothing else: it affects all objects of the process.
+This is for processes that run a broker and nothing else: it affects all objects of the process. A callback in
+`gc.callbacks` would be simpler, but it would run Python code, and so other threads, in the middle of operations on
+dictionaries and lists that are otherwise atomic.
 """
 
+import asyncio
 import gc
-import time
 from collections.abc import Callable
-from typing import Any
 
-LONG_NS = 5_000_000
-"""Full collections that take longer freeze what has survived them."""
+LOOK_S = 0.1
+"""Interval between two looks at the number of full collections."""
 THAW_S = 600.0
-_FULL = 2
 
 
 class ShortPauses:
-    """A callback for `gc.callbacks`."""
-
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._thawed_s = monotonic()
-        self._began_ns = 0
-        self.frozen = 0
-        """How often objects were frozen."""
+        self._collections = _full_collections()
 
-    def __call__(self, phase: str, info: dict[str, Any]) -> None:
-        if info["generation"] != _FULL:
+    def look(self) -> None:
+        """Freeze what is in memory if there was a full collection since the last look."""
+        collections = _full_collections()
+        if collections == self._collections:
             return
-        if phase == "start":
-            if self.frozen and self._monotonic() - self._thawed_s >= THAW_S:
-                self._thawed_s = self._monotonic()
-                gc.unfreeze()
-            self._began_ns = time.perf_counter_ns()
-        elif time.perf_counter_ns() - self._began_ns >= LONG_NS:
+        self._collections = collections
+        if self._monotonic() - self._thawed_s >= THAW_S:
+            self._thawed_s = self._monotonic()
+            gc.unfreeze()
+        else:
             gc.freeze()
-            self.frozen += 1
 
 
-def keep_pauses_short() -> None:
-    """Do so from now on, and freeze the modules that are imported by now."""
-    gc.freeze()
-    gc.callbacks.append(ShortPauses())
+async def keep_pauses_short() -> None:
+    """Do so until cancelled."""
+    pauses = ShortPauses(asyncio.get_running_loop().time)
+    while True:
+        await asyncio.sleep(LOOK_S)
+        pauses.look()
+
+
+def _full_collections() -> int:
+    return int(gc.get_stats()[-1]["collections"])

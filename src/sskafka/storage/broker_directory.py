@@ -148,7 +148,7 @@ class LogDir:
 
     def checkpoint_recovery_points(self) -> None:
         with self._writing:
-            points = {tp: log.recovery_point for tp, log in list(self.logs.items())}
+            points = {tp: log.recovery_point for tp, log in self.logs.copy().items()}
             self._write(self._recovery_points, points)
 
     def checkpoint_log_start_offsets(self) -> None:
@@ -156,7 +156,7 @@ class LogDir:
         with self._writing:
             starts = {
                 tp: log.log_start_offset
-                for tp, log in list(self.logs.items())
+                for tp, log in self.logs.copy().items()
                 if log.log_start_offset > log.segments.first.base_offset or (log.log_start_offset and log.awaits_sync)
             }
             self._write(self._log_start_offsets, starts)
@@ -168,7 +168,7 @@ class LogDir:
         with self._writing:
             cleaned = {
                 tp: log.first_dirty_offset
-                for tp, log in list(self.logs.items())
+                for tp, log in self.logs.copy().items()
                 if tp in self._cleaned_offsets.offsets or log.has_gaps or log.first_dirty_offset > log.log_start_offset
             }
             self._write(self._cleaned_offsets, cleaned)

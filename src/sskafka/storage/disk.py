@@ -47,6 +47,7 @@ class DiskEntry(NamedTuple):
     name: str
     size_bytes: int
     is_directory: bool
+    is_broken_link: bool = False
 
 
 class DiskUsage(NamedTuple):
@@ -204,6 +205,15 @@ class OsLock:
             os.close(fd)
 
 
+def _described(entry: "os.DirEntry[str]") -> DiskEntry:
+    try:
+        return DiskEntry(entry.name, entry.stat().st_size, entry.is_dir())
+    except OSError:
+        if not entry.is_symlink():
+            raise
+        return DiskEntry(entry.name, 0, False, is_broken_link=True)
+
+
 class OsDisk:
     def __init__(self, spares: SpareDescriptors | None = None) -> None:
         """`spares`: descriptors for work on existing files when the process has no others left."""
@@ -225,7 +235,7 @@ class OsDisk:
 
     def entries(self, path: str) -> list[DiskEntry]:
         with self._with_spares(lambda: os.scandir(path)) as found:
-            return [DiskEntry(entry.name, entry.stat().st_size, entry.is_dir()) for entry in found]
+            return [_described(entry) for entry in found]
 
     def make_directory(self, path: str, *, is_secret: bool = False) -> None:
         os.makedirs(path, _SECRET_DIRECTORY_MODE if is_secret else _DIRECTORY_MODE, exist_ok=True)

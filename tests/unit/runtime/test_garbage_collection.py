@@ -5,9 +5,8 @@ import sys
 
 GROWING = """
 import gc, time
-from sskafka.runtime import garbage_collection
+from sskafka.runtime.garbage_collection import ShortPauses
 
-garbage_collection.keep_pauses_short()
 pauses, began = [], []
 
 def note(phase, info):
@@ -15,32 +14,36 @@ def note(phase, info):
         began.append(time.thread_time()) if phase == "start" else pauses.append(time.thread_time() - began[-1])
 
 gc.callbacks.append(note)
-kept = []
-for _ in range(1_500_000):
+short, kept = ShortPauses(time.monotonic), []
+for number in range(1_500_000):
     kept.append([kept])
-began_s = time.thread_time()
+    if not number % 10_000:
+        short.look()
+longest_s, began_s = max(pauses), time.thread_time()
 gc.unfreeze()
 gc.collect()
-print(max(pauses[:-1]), time.thread_time() - began_s)
+print(longest_s, time.thread_time() - began_s)
 """
 
 DELETED = """
 import gc, weakref
-from sskafka.runtime import garbage_collection
+from sskafka.runtime.garbage_collection import THAW_S, ShortPauses
 
 class Topic:
     def __init__(self):
         self.itself = self
 
-garbage_collection.LONG_NS = 0
-garbage_collection.keep_pauses_short()
+now_s = 0.0
+short = ShortPauses(lambda: now_s)
 topic = Topic()
 deleted = weakref.ref(topic)
 gc.collect()
+short.look()
 del topic
 gc.collect()
 print("frozen" if deleted() is not None else "gone")
-garbage_collection.THAW_S = 0.0
+now_s = THAW_S
+short.look()
 gc.collect()
 print("frozen" if deleted() is not None else "gone")
 """

@@ -15,7 +15,7 @@ from sskafka.servers.kafka.handlers.configs import ConfigHandlers
 from sskafka.servers.kafka.handlers.producers import ProducerHandlers, ProducerIds
 from sskafka.servers.kafka.handlers.topics import TopicHandlers
 from sskafka.servers.kafka.request import Request
-from sskafka.servers.kafka.topic_creation import CreationWarnings, TopicCreation
+from sskafka.servers.kafka.topic_creation import CREATED_MAX, TOLD_MAX, CreationWarnings, TopicCreation
 from sskafka.storage.errors import StorageError
 from sskafka.wire.messages import alter_configs as full
 from sskafka.wire.messages import incremental_alter_configs as incremental
@@ -34,7 +34,11 @@ SETTINGS = Settings.resolve(overrides={"node.id": "1"})
 class FullController:
     image = ClusterImage()
 
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
     async def ask(self, request: Message, timeout_ms: int, caller: object = None) -> Any:
+        self.asked.append(request)
         raise StorageError(TEXT)
 
 
@@ -95,6 +99,19 @@ def test_topics_that_were_only_asked_about_are_left_unmade(caplog: pytest.LogCap
         creation.create_soon(["a", "b"])
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert warnings == [f"topic {name} could not be created: {TEXT}" for name in ("a", "b")]
+
+
+def test_a_client_that_asks_for_many_topics_fills_neither_the_cluster_nor_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    controller = FullController()
+    creation = TopicCreation(controller, SETTINGS, asyncio.run)
+    creation.create_soon([f"topic-{number}" for number in range(50_000)])
+    (asked,) = controller.asked
+    assert len(asked.topics) == CREATED_MAX
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(warnings) == TOLD_MAX + 1
+    assert f"and {CREATED_MAX - TOLD_MAX} others" in warnings[-1]
 
 
 def test_another_reason_why_a_topic_cannot_be_created_is_told(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,8 +1,10 @@
 """A broker's log directories."""
 
 import errno
+import gc
 import json
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -410,3 +412,28 @@ def test_no_start_without_the_metadata_directory_or_with_none_left(disk: Simulat
         start(disk, "/a", "/b", metadata_path="/m")
     disk.fault = None
     start(disk, "/a", "/b", metadata_path="/m").close()  # nothing was left locked
+
+
+def test_checkpoints_in_a_thread_allow_new_logs(disk: SimulatedDisk) -> None:
+    """Python switches threads in the middle of list(dict.items()) if a garbage collection happens there."""
+    manager = start(disk)
+    log = open_log(manager)
+    (directory,) = manager.directories
+    directory.logs |= {TopicPartition("orders", number): log for number in range(10_000)}
+    added = count(10_000)
+
+    def open_another(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            directory.logs[TopicPartition("orders", next(added))] = log
+
+    thresholds = gc.get_threshold()
+    gc.callbacks.append(open_another)
+    gc.set_threshold(100)
+    try:
+        manager.checkpoint_recovery_points()
+        manager.checkpoint_log_start_offsets()
+        manager.checkpoint_cleaned_offsets()
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(open_another)
+    assert next(added) > 10_001, "there were collections"

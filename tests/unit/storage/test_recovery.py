@@ -1,6 +1,7 @@
 """What a log is after its files were torn, flipped, lost or written by somebody else."""
 
 import os
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -8,6 +9,7 @@ from logs import DIRECTORY, NOW_MS, append, batch, marker, read_bytes, read_reco
 from simulated_disk import SimulatedDisk
 
 from sskafka.records.batch import iter_headers
+from sskafka.storage.disk import OsDisk
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
 
@@ -349,3 +351,36 @@ def test_what_was_recovered_is_on_disk(disk: SimulatedDisk, seed: int) -> None:
     assert log.recovery_point == 4
     disk.crash(Random(seed))
     assert reopen(disk, config, recovery_point=4).log_end_offset == 4
+
+
+# ---- not even files
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex", ".snapshot"])
+@pytest.mark.parametrize("kind", ["directory", "link"])
+@pytest.mark.parametrize("clean_stop", [True, False])
+def test_what_is_no_file_is_set_aside_and_the_file_rebuilt(
+    tmp_path: Path, suffix: str, kind: str, clean_stop: bool
+) -> None:
+    directory, disk = tmp_path / "t-0", OsDisk()
+    log = reopen(disk, directory=str(directory))
+    append(log, b"aborted", producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
+    log.append_as_leader(marker(7, 0, commit=False), 0, NOW_MS, from_client=False)
+    log.advance_high_watermark(2)
+    log.close()
+    stem = f"{2 if suffix == '.snapshot' else 0:020d}"
+    wrong = directory / (stem + suffix)
+    wrong.unlink(missing_ok=True)
+    if kind == "directory":
+        wrong.mkdir()
+        (wrong / "something").touch()
+        (directory / (wrong.name + ".unexpected")).mkdir()
+    else:
+        wrong.symlink_to(tmp_path / "nowhere")
+    again = reopen(disk, directory=str(directory), was_clean_stop=clean_stop, recovery_point=2)
+    assert again.log_end_offset == 2
+    assert [aborted.producer_id for aborted in again.segments.first.transaction_index] == [7]
+    assert 7 in again.producers.producers
+    again.close()
+    assert any(path.name.startswith(wrong.name + ".unexpected") for path in directory.iterdir())
+    assert not wrong.is_dir()

@@ -14,10 +14,12 @@ uses. From then on `ServedApi.handle` is the handler itself.
 import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
+from time import perf_counter_ns
 from typing import Any, TypeAlias, TypeVar
 
 from sskafka.model.counters import RequestCounters
-from sskafka.servers.kafka.frames import response_frame
+from sskafka.servers.kafka.fair_turns import SLICE_NS
+from sskafka.servers.kafka.frames import response_frame, response_frame_in_slices
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.sliced_handlers import AnswerNow, CallSteps, Handler, generator_handler, sliced_handler
 from sskafka.wire.apis import API_BY_KEY, Api, Listeners
@@ -140,13 +142,28 @@ def _completing(api: Api, handle: MessageHandler[Any], spawn: Spawn) -> AnswerNo
             # An error in a request closes its connection and must not end the broker.
             try:
                 response = await handle(message, request)
-                slot.complete(response_frame(api.key, request.version, request.correlation_id, response))
+                steps = response_frame_in_slices(api.key, request.version, request.correlation_id, response)
+                slot.complete(await in_turns(steps))
             except Exception as error:
                 slot.fail(error)
 
         spawn(complete())
 
     return answer
+
+
+async def in_turns(steps: Generator[None, None, Response]) -> Response:
+    """Return the result of the steps. Let other work come in between if they take long."""
+    over_ns = perf_counter_ns() + SLICE_NS
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            result: Response = stop.value
+            return result
+        if perf_counter_ns() >= over_ns:
+            await asyncio.sleep(0)
+            over_ns = perf_counter_ns() + SLICE_NS
 
 
 def _awaiting(handle: MessageHandler[Any], spawn: Spawn) -> CallSteps:

@@ -7,6 +7,7 @@ creates the topic, and finds the topic when it retries.
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from itertools import islice
 
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, internal_topic, partition_of
 from sskafka.metadata.image import TopicImage
@@ -23,6 +24,10 @@ log = logging.getLogger(__name__)
 
 TOPICS_MAX = 1000
 """Bound on remembered names, because clients choose the names."""
+TOLD_MAX = 10
+"""Topics of one request that are named in the log."""
+CREATED_MAX = 1000
+"""Topics that one request creates. The client asks for the others again."""
 
 
 class TopicCreation:
@@ -38,8 +43,9 @@ class TopicCreation:
         return self._settings["auto.create.topics.enable"]
 
     def create_soon(self, names: Iterable[str]) -> None:
-        """Ask the controller to create the topics, unless a request for them is under way."""
-        wanted = [topic for name in names if name not in self._under_way and (topic := self._wanted(name)) is not None]
+        """Ask the controller to create the first CREATED_MAX topics for which no request is under way."""
+        new = islice((name for name in names if name not in self._under_way), CREATED_MAX)
+        wanted = [topic for topic in map(self._wanted, new) if topic is not None]
         if wanted:
             self._under_way |= {topic.name for topic in wanted}
             self._spawn(self._create(wanted))
@@ -58,14 +64,16 @@ class TopicCreation:
         try:
             response = await self._controller.ask(CreateTopicsRequest(topics=wanted), ANSWER_TIMEOUT_MS)
         except Exception as error:  # the client retries
-            for name in names:
-                self._warnings.failed(name, error_code_of(error)[1])
+            self._warnings.all_failed(names, error_code_of(error)[1])
         else:
+            failed: dict[str | None, list[str]] = {}
             for topic in response.topics:
                 if topic.error_code in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
                     self._warnings.created(topic.name)
                 else:
-                    self._warnings.failed(topic.name, topic.error_message)
+                    failed.setdefault(topic.error_message, []).append(topic.name)
+            for reason, of_topics in failed.items():
+                self._warnings.all_failed(of_topics, reason)
         finally:
             self._under_way -= set(names)
 
@@ -84,6 +92,13 @@ class CreationWarnings:
         if len(self._reasons) >= TOPICS_MAX:
             self._reasons.clear()
         self._reasons[topic] = reason
+
+    def all_failed(self, topics: list[str], reason: str | None) -> None:
+        """Log the first few of the topics: clients decide how many there are."""
+        for topic in topics[:TOLD_MAX]:
+            self.failed(topic, reason)
+        if len(topics) > TOLD_MAX:
+            self.failed(f"... and {len(topics) - TOLD_MAX} others", reason)
 
     def created(self, topic: str) -> None:
         self._reasons.pop(topic, None)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
 from sskafka.records.batch import BatchHeader, CorruptBatchError
 from sskafka.storage import leader_epochs, offset_index, time_index
-from sskafka.storage.disk import Disk
+from sskafka.storage.disk import Disk, DiskEntry
 from sskafka.storage.errors import CorruptFileError, DamagedLogError
 from sskafka.storage.flusher import Flusher
 from sskafka.storage.leader_epochs import NO_EPOCH, LeaderEpochs
@@ -34,8 +34,12 @@ from sskafka.storage.recovery.report import RecoveryReport
 from sskafka.storage.segment import DELETED_SUFFIX, LOG_SUFFIX, SUFFIXES, Segment
 from sskafka.storage.segment_check import CheckedSegment, Expectations, rebuild_segment, verify_segment
 from sskafka.storage.segment_swap import CLEANED_SUFFIX, SWAP_SUFFIX, finish_swaps
+from sskafka.storage.transactions import index as transaction_index
 
 _log = logging.getLogger(__name__)
+_DERIVED_SUFFIXES = {suffix for suffix in SUFFIXES if suffix != LOG_SUFFIX} | {producer_snapshot.SUFFIX}
+UNEXPECTED_SUFFIX = ".unexpected"
+"""Of something that is not a file and has the name of one. It stays, because nobody knows what it is."""
 _LEFTOVER_SUFFIXES = (DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX, ".tmp")
 
 
@@ -148,6 +152,7 @@ class _Opening:
         self._has_new_segment = False
         self.verified_segments = 0
         self.was_cut = False
+        self._set_aside: set[str] = set()  # names of files that were something else
         self._sizes = self._list_files()
         self._snapshots = ProducerSnapshots(disk, directory, self._offsets_of(producer_snapshot.SUFFIX))
         self._epochs = self._load_epochs()
@@ -191,7 +196,8 @@ class _Opening:
     def _list_files(self) -> dict[str, int]:
         """Return sizes by name, without the leftovers of an interrupted deletion or replacement."""
         finish_swaps(self._disk, self._directory)
-        sizes = {entry.name: entry.size_bytes for entry in self._disk.entries(self._directory)}
+        entries = self._disk.entries(self._directory)
+        sizes = {entry.name: entry.size_bytes for entry in entries if not self._is_set_aside(entry)}
         logs = {name.removesuffix(LOG_SUFFIX) for name in sizes if name.endswith(LOG_SUFFIX)}
         for name in list(sizes):
             stem, suffix = os.path.splitext(name)
@@ -200,6 +206,21 @@ class _Opening:
                 self._disk.remove(os.path.join(self._directory, name))
                 del sizes[name]
         return sizes
+
+    def _is_set_aside(self, entry: DiskEntry) -> bool:
+        """Make room for a file that can be rebuilt where a directory or a link to nothing has its name."""
+        is_derived = os.path.splitext(entry.name)[1] in _DERIVED_SUFFIXES or entry.name == leader_epochs.FILE_NAME
+        if not is_derived or not (entry.is_directory or entry.is_broken_link):
+            return False
+        path = os.path.join(self._directory, entry.name)
+        what = "directory" if entry.is_directory else "link to nothing"
+        _log.warning("%s is a %s instead of a file; it is renamed, and the file is rebuilt", path, what)
+        target = path + UNEXPECTED_SUFFIX
+        while self._disk.exists(target):
+            target += UNEXPECTED_SUFFIX
+        self._disk.rename(path, target)
+        self._set_aside.add(entry.name)
+        return True
 
     def _offsets_of(self, suffix: str) -> list[int]:
         stems = [name.removesuffix(suffix) for name in self._sizes if name.endswith(suffix)]
@@ -210,7 +231,8 @@ class _Opening:
         size_bytes = self._sizes[stem + LOG_SUFFIX]
         index_bytes = self._sizes.get(stem + offset_index.SUFFIX)
         time_index_bytes = self._sizes.get(stem + time_index.SUFFIX)
-        if index_bytes is not None and time_index_bytes is not None:
+        is_complete = stem + transaction_index.SUFFIX not in self._set_aside
+        if index_bytes is not None and time_index_bytes is not None and is_complete:
             try:
                 segment = self._segment(base_offset, size_bytes, index_bytes, time_index_bytes)
                 segment.check_indexes()

@@ -8,7 +8,7 @@ from sskafka.model.acl import CLUSTER_NAME, AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import INTERNAL_TOPICS, ZERO_UUID, topic_name_problem
 from sskafka.raft.voters import NO_NODE
-from sskafka.servers.kafka.authorization import AUTHORIZED_OPERATIONS_OMITTED, divided
+from sskafka.servers.kafka.authorization import AUTHORIZED_OPERATIONS_OMITTED
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.request import Request
 from sskafka.servers.kafka.topic_creation import TopicCreation
@@ -43,7 +43,7 @@ class MetadataHandler:
                 yield
         else:
             requested_topics = _by_id_or_by_name(message.topics)
-            refused = self._create_missing(requested_topics, message, request)
+            refused = yield from self._create_missing(requested_topics, message, request)
             for requested in _once_each(requested_topics):
                 topics.append(self._requested_topic(requested, message, request, refused))
                 yield
@@ -68,31 +68,38 @@ class MetadataHandler:
 
     def _create_missing(
         self, topics: list[MetadataRequestTopic], message: MetadataRequest, request: Request
-    ) -> set[str]:
+    ) -> Generator[None, None, set[str]]:
         """Create unknown topics if auto.create.topics.enable and the request allow it.
 
         Return the topics that the client may describe, but not create."""
         if not message.allow_auto_topic_creation or not self._creation.automatic:
             return set()
         known = self._view.image.topics_by_name
-        missing = [
-            requested.name
-            for requested in topics
-            if requested.topic_id == ZERO_UUID
-            and requested.name
-            and requested.name not in known
-            and topic_name_problem(requested.name) is None
-            and request.may_see(ResourceType.TOPIC, requested.name)
-        ]
+        missing: dict[str, None] = {}
+        for requested in topics:
+            if (
+                requested.topic_id == ZERO_UUID
+                and requested.name
+                and requested.name not in known
+                and topic_name_problem(requested.name) is None
+                and request.may_see(ResourceType.TOPIC, requested.name)
+            ):
+                missing[requested.name] = None
+            yield
         if not missing:
             return set()
         may_all = request.may_see(ResourceType.CLUSTER, CLUSTER_NAME, AclOperation.CREATE)
-        allowed, refused = divided(
-            dict.fromkeys(missing), lambda name: may_all or request.may_on_topic(AclOperation.CREATE, name)
-        )
+        allowed: list[str] = []
+        refused: set[str] = set()
+        for name in missing:
+            if may_all or request.may_on_topic(AclOperation.CREATE, name):
+                allowed.append(name)
+            else:
+                refused.add(name)
+            yield
         if allowed:
             self._creation.create_soon(allowed)
-        return set(refused)
+        return refused
 
     def _requested_topic(
         self, requested: MetadataRequestTopic, message: MetadataRequest, request: Request, refused: set[str]

@@ -1,5 +1,6 @@
 """CreateTopics, DeleteTopics and CreatePartitions. The controller decides; the response follows the commit."""
 
+import asyncio
 from typing import Any
 
 from sskafka.metadata.image import ClusterImage
@@ -31,6 +32,7 @@ from sskafka.wire.messages.delete_topics import (
 
 OMITTED = -1
 CREATE_STRICT_FROM, DELETE_STRICT_FROM, GROW_STRICT_FROM = 6, 5, 3
+TOPICS_PER_TURN = 500
 TOO_MANY = "The throttling quota has been exceeded."
 
 
@@ -57,9 +59,11 @@ class TopicHandlers:
             lambda code, text: CreateTopicsResponse(topics=[_not_created(topic, code, text) for topic in allowed]),
             request.caller,
         )
-        for topic in response.topics:
+        for number, topic in enumerate(response.topics):
             if not request.may_see(ResourceType.TOPIC, topic.name, AclOperation.DESCRIBE_CONFIGS):
                 _omit_configs(topic)
+            if not number % TOPICS_PER_TURN:
+                await asyncio.sleep(0)
         response.topics += [_not_created(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for topic in refused]
         response.topics += [_not_created(topic, ErrorCode.THROTTLING_QUOTA_EXCEEDED, TOO_MANY) for topic in late]
         throttle.finish(response)
