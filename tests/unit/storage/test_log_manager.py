@@ -436,4 +436,4 @@ def test_checkpoints_in_a_thread_allow_new_logs(disk: SimulatedDisk) -> None:
     finally:
         gc.set_threshold(*thresholds)
         gc.callbacks.remove(open_another)
-    assert next(added) > 10_001, "there were collections"
+    assert disk.exists("/a/recovery-point-offset-checkpoint")
