@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import sskafka
 from sskafka.records.partitioner import partition_for_key
 
 SSKAFKA = str(Path(sys.executable).with_name("sskafka"))
@@ -125,6 +126,34 @@ def test_ranges_of_offsets_and_times(cli: Cli, topic: str) -> None:
     assert read("start", "-n", "2") == ["v0", "v1"]
     assert read("end", "-e") == []
     assert read("100", "-e") == []
+
+
+@pytest.mark.usefixtures("_ours")
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_goes_on_after_what_was_printed(topic: str, protocol: str) -> None:
+    with sskafka.Broker() as broker:
+        broker.create_topic(topic)
+        broker.produce(topic, *(f"v{number}" for number in range(10)))
+        cli = Cli(broker.bootstrap_servers)
+        read = ("consume", topic, "-g", "g", "-X", f"group.protocol={protocol}")
+        assert cli(*read, "-n", "4") == "v0\nv1\nv2\nv3\n"
+        assert cli(*read, "-e", "-f", "%o ") == "4 5 6 7 8 9 "
+        assert cli(*read, "-e") == "", "everything is committed"
+        assert cli("consume", topic, "-g", "new", "-o", "end", "-e") == ""
+
+
+def test_options_that_a_group_decides_are_refused(cli: Cli, topic: str) -> None:
+    cli("create", topic)
+    for options, reason in (
+        (["-p", "0"], "the group assigns the partitions"),
+        (["-o", "3"], "use start or end"),
+        (["-X", "group.protocol=new"], "classic, consumer"),
+        (["-X", "partition.assignment.strategy=new"], "range, roundrobin, cooperative-sticky"),
+    ):
+        ended = cli.ended("consume", topic, "-g", topic, *options)
+        assert ended.returncode == 2, ended.stderr
+        assert reason in ended.stderr
+    assert "there is no topic" in cli.ended("consume", f"{topic}-missing", "-g", topic).stderr
 
 
 def test_deliveries_are_told_when_asked_for(cli: Cli, topic: str) -> None:

@@ -118,7 +118,43 @@ class ConsumerConfig:
         return numbers[self.isolation_level]
 
 
-CONFIG_CLASSES: tuple[type[Any], ...] = (ConnectionConfig, ProducerConfig, ConsumerConfig)
+@value
+class GroupConfig:
+    """Properties of consumers that are members of a group."""
+
+    group_id: str = ""
+    """Empty: the consumer belongs to no group."""
+    group_protocol: str = "classic"
+    group_instance_id: str = ""
+    """Not empty: a static member, which keeps its partitions while it restarts."""
+    group_remote_assignor: str = ""
+    """The coordinator's assignor for `group.protocol=consumer`; empty: the coordinator chooses."""
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 3_000
+    max_poll_interval_ms: int = 300_000
+    partition_assignment_strategy: str = "range,cooperative-sticky"
+    enable_auto_commit: bool = True
+    auto_commit_interval_ms: int = 5_000
+
+    @property
+    def uses_consumer_protocol(self) -> bool:
+        """Whether `group.protocol` is `consumer` (KIP-848)."""
+        protocols = ("classic", "consumer")
+        if self.group_protocol.lower() not in protocols:
+            raise ConfigError(f"group.protocol={self.group_protocol!r}: expected one of {', '.join(protocols)}")
+        return self.group_protocol.lower() == "consumer"
+
+    @property
+    def instance_id(self) -> str | None:
+        return self.group_instance_id or None
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """The names in `partition.assignment.strategy`, in the order of preference."""
+        return tuple(name.strip() for name in self.partition_assignment_strategy.split(",") if name.strip())
+
+
+CONFIG_CLASSES: tuple[type[Any], ...] = (ConnectionConfig, ProducerConfig, ConsumerConfig, GroupConfig)
 
 
 class _Dataclass(Protocol):
@@ -154,6 +190,11 @@ def properties_from(options: Mapping[str, object]) -> dict[str, str]:
     for key, nearest in unknown_properties(properties).items():
         raise ConfigError(f"there is no client property {key!r}" + (f"; did you mean {nearest}?" if nearest else ""))
     return properties
+
+
+def group_properties() -> frozenset[str]:
+    """Return the properties that only members of groups have, `group.id` excepted."""
+    return frozenset(property_name(field.name) for field in dataclasses.fields(GroupConfig)) - {"group.id"}
 
 
 def _as_text(value: object) -> str:

@@ -13,7 +13,7 @@ does not block the others.
 import asyncio
 import random
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from sskafka.client.backoff import Randomness
 from sskafka.client.cluster import Cluster
@@ -49,6 +49,9 @@ class ConsumerEngine:
         self._buffer = RecordBuffer(self._advance_position)
         self._failures = 0
         self._failing_since_ms: float | None = None
+        self.interruption: asyncio.Future[None] | None = None
+        """When it is done, a poll that waits for records returns without any, so that the caller can reassign
+        partitions."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -77,10 +80,14 @@ class ConsumerEngine:
         self._buffer.clear()
         self._positions = {partition: Position(offset, any_replica) for partition, offset in offsets.items()}
 
-    def add(self, partition: TopicPartition, offset: int, *, any_replica: bool = False) -> None:
-        """Add a partition to the assignment. With `any_replica`, read it from any in-sync replica."""
+    def add(
+        self, partition: TopicPartition, offset: int, *, any_replica: bool = False, last_epoch: int = NO_EPOCH
+    ) -> None:
+        """Add a partition to the assignment. With `any_replica`, read it from any in-sync replica.
+
+        `last_epoch` is the leader epoch of the record before `offset`, if that is known."""
         self._buffer.drop(partition)
-        self._positions[partition] = Position(offset, any_replica)
+        self._positions[partition] = Position(offset, any_replica, last_epoch=last_epoch)
 
     def unassign(self, partition: TopicPartition) -> None:
         self._buffer.drop(partition)
@@ -94,6 +101,10 @@ class ConsumerEngine:
     def position(self, partition: TopicPartition) -> int:
         """Return the offset after the last record that `poll` returned."""
         return self._positions[partition].offset
+
+    def last_epoch(self, partition: TopicPartition) -> int:
+        """Return the leader epoch of the last record that `poll` returned, or -1 if that is not known."""
+        return self._positions[partition].last_epoch
 
     def source(self, partition: TopicPartition) -> int:
         """Return the replica that the partition is read from, or -1 for its leader."""
@@ -132,6 +143,8 @@ class ConsumerEngine:
         deadline_ms = self._cluster.deadline_ms(timeout_ms)
         while self._positions:
             failure = await self._advance(deadline_ms)
+            if self.interruption is not None and self.interruption.done():
+                return []
             records = self._buffer.take(max_records)
             if records:
                 await self._start_fetches()
@@ -142,12 +155,20 @@ class ConsumerEngine:
                 return []
         return []
 
+    def take_buffered(self) -> ConsumedRecord | None:
+        """Return the next record that is fetched already, without waiting; None if there is none."""
+        records = self._buffer.take(1)
+        return records[0] if records else None
+
     async def _advance(self, deadline_ms: float) -> Exception | None:
         """Start fetches and collect completed ones; wait for a response only if no record is buffered."""
         failure = await self._start_fetches()
         if not self._buffer and self._fetches:
             left_ms = max(deadline_ms - self._cluster.clock.monotonic_ms(), 0)
-            await asyncio.wait(self._tasks(), timeout=left_ms / 1000, return_when=asyncio.FIRST_COMPLETED)
+            awaited: list[asyncio.Future[Any]] = [*self._tasks()]
+            if self.interruption is not None:
+                awaited.append(self.interruption)
+            await asyncio.wait(awaited, timeout=left_ms / 1000, return_when=asyncio.FIRST_COMPLETED)
         failures = [error for error in (failure, *(await self._collect())) if error is not None]
         if not failures:
             self._failures, self._failing_since_ms = 0, None

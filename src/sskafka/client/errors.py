@@ -61,6 +61,15 @@ class LogTruncatedError(ClientError):
     """The log lost records that were already read, because of an unclean leader election."""
 
 
+class CommitFailedError(KafkaError):
+    """The group refused to commit offsets, because this consumer is no longer the member that it was: the partitions
+    may belong to another member now. Not retriable: call `poll`, which joins the group again."""
+
+    @property
+    def retriable(self) -> bool:
+        return False
+
+
 class UnknownTopicError(KafkaError):
     """Fresh metadata has no such topic or partition. Not retriable: retries would only hide a misspelled name."""
 

@@ -3,7 +3,7 @@
 Works with every Kafka broker, except the group timeline and the readers' fetch positions, which only SSKafka has.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from struct import Struct
 from typing import NamedTuple, TypeVar
 
@@ -11,6 +11,7 @@ from sskafka.client.cluster import Cluster
 from sskafka.client.connection import BrokerConnection
 from sskafka.client.coordinators import CoordinatorType, coordinator_of
 from sskafka.client.errors import UnsupportedApiError, broker_error, raise_for
+from sskafka.client.offsets import by_topic
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.wire.codec import decode
@@ -31,12 +32,13 @@ from sskafka.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from sskafka.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from sskafka.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic, OffsetFetchResponse
 
 T = TypeVar("T")
 
 _INT16 = Struct(">h")
 _NAMES_UNTIL = 7  # newest OffsetFetch version that has a single group and topic names
+_STABLE_FROM = 7
 _COMMIT_BY_NAME_UNTIL = 9
 NO_OFFSET = -1
 
@@ -164,12 +166,21 @@ def _assigned(assignment: bytes) -> tuple[TopicPartition, ...]:
     return tuple(TopicPartition(item.topic, index) for item in decoded.assigned_partitions for index in item.partitions)
 
 
-async def committed_offsets(cluster: Cluster, group_id: str) -> dict[TopicPartition, Committed]:
-    """Return all committed offsets of the group."""
+async def committed_offsets(
+    cluster: Cluster, group_id: str, partitions: Sequence[TopicPartition] | None = None, *, require_stable: bool = False
+) -> dict[TopicPartition, Committed]:
+    """Return the committed offsets of the group, of these partitions only if they are given.
+
+    With `require_stable`, wait while a transaction may still change them."""
+    topics = None
+    if partitions is not None:
+        names = by_topic(partitions).items()
+        topics = [OffsetFetchRequestTopic(name, [one.partition for one in of_topic]) for name, of_topic in names]
 
     async def attempt(connection: BrokerConnection, _: int) -> dict[TopicPartition, Committed]:
         version = connection.version_for(OffsetFetchRequest, at_most=_NAMES_UNTIL)
-        request = OffsetFetchRequest(group_id=group_id, topics=None)
+        stable = require_stable and version >= _STABLE_FROM
+        request = OffsetFetchRequest(group_id=group_id, topics=topics, require_stable=stable)
         response = await connection.request(request, OffsetFetchResponse, version=version)
         raise_for(response.error_code, f"offsets of group {group_id!r}")
         return _committed(response)

@@ -7,6 +7,8 @@ import asyncio
 import atexit
 import threading
 from collections.abc import Callable, Coroutine
+from contextvars import ContextVar
+from queue import SimpleQueue
 from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar
 
 P = ParamSpec("P")
@@ -25,6 +27,8 @@ C = TypeVar("C", bound=LoopClient)
 
 
 _running: "set[LoopThread]" = set()
+_calls_of_caller: ContextVar[SimpleQueue[Callable[[], None] | None]] = ContextVar("calls_of_caller")
+"""What the thread that waits for the current task has to call."""
 
 
 class LoopThread:
@@ -57,6 +61,26 @@ class LoopThread:
         finally:
             future.cancel()
 
+    def run_with_callbacks(self, work: Coroutine[Any, Any, T]) -> T:
+        """As `run`, but functions that `work` passes to `call_back` run on the thread of the caller."""
+        if self._loop.is_closed():
+            work.close()
+            raise RuntimeError("this client is closed")
+        calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+
+        async def with_caller() -> T:
+            _calls_of_caller.set(calls)
+            return await work
+
+        future = asyncio.run_coroutine_threadsafe(with_caller(), self._loop)
+        future.add_done_callback(lambda _: calls.put(None))
+        try:
+            while (call := calls.get()) is not None:
+                call()
+            return future.result()
+        finally:
+            future.cancel()
+
     def close(self) -> None:
         """Stop the loop and its thread; a second call does nothing."""
         if not self._loop.is_closed():
@@ -69,6 +93,29 @@ class LoopThread:
         """Cancel all tasks of the loop and close it."""
         self.run(_cancel_all())
         self.close()
+
+
+async def call_back(function: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+    """Call `function` on the thread that waits in `run_with_callbacks`, and raise its error.
+
+    The function may use the client: the event loop does not wait for it."""
+    loop = asyncio.get_running_loop()
+    done = loop.create_future()
+
+    def settle(error: Exception | None) -> None:
+        if not done.done():
+            done.set_result(None) if error is None else done.set_exception(error)
+
+    def call() -> None:
+        error = None
+        try:
+            function(*args, **kwargs)
+        except Exception as raised:  # raised again where `call_back` was called
+            error = raised
+        loop.call_soon_threadsafe(settle, error)
+
+    _calls_of_caller.get().put(call)
+    await done
 
 
 def run_once(work: Coroutine[Any, Any, T]) -> T:
@@ -107,7 +154,7 @@ class ThreadedClient(Generic[C]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -105,8 +105,10 @@ def test_times_are_written_as_spark_writes_them(text: str, expected: int) -> Non
 
 def test_what_nobody_knows_is_told_and_passed_over(caplog: pytest.LogCaptureFixture) -> None:
     given = {"colour": "blue", "kafka.max.poll.records": "7", "fetchOffset.numRetries": "1", "minPartitions": "3"}
-    source_options({**BASE, **given}, streaming=True)
-    assert caplog.messages == ["unknown options are ignored: colour, kafka.max.poll.records"]
+    of_groups = {"kafka.session.timeout.ms": "6000", "kafka.group.id": "g"}
+    source_options({**BASE, **given, **of_groups}, streaming=True)
+    ignored = "colour, kafka.max.poll.records, kafka.session.timeout.ms"
+    assert caplog.messages == [f"unknown options are ignored: {ignored}"]
 
 
 def test_plaintext_may_be_said() -> None:

@@ -21,6 +21,7 @@ from sskafka.cli.offset_range import Anchor, Bound, OffsetRange, Span, parse_off
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format
 from sskafka.cli.record_format import FormatError, RecordPrinter
+from sskafka.cli.topic.consume_group import GroupRead, consume_as_member, group_properties
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConsumerConfig, configured
 from sskafka.client.consumer import ConsumerEngine
@@ -57,11 +58,18 @@ def consume(
     any_replica: Annotated[
         bool, typer.Option("--any-replica", help="Read from any in-sync replica, not only from leaders.")
     ] = False,
+    group: Annotated[
+        str | None,
+        typer.Option("--group", "-g", help="Read as a member of this group, and commit what was printed."),
+    ] = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
     output: FormatOption = Format.TEXT,
 ) -> None:
     r"""Consume topics: values, one a line, unless -f or --format says otherwise.
+
+    With -g, members of the group share the partitions and start where the group has committed. A TOPIC that starts
+    with ^ is then a regular expression. -X group.protocol=consumer selects the newer protocol.
 
     Verbs of -f: %t topic, %p partition, %o offset, %d timestamp, %k key, %v value, %h headers, %K %V %H sizes, %e
     leader epoch, %i count, %k{hex}, %v{base64}, %d{strftime[%F %T]}, %h{%k=%v }, %%, and the escapes \n \t \r \\ \xHH.
@@ -73,6 +81,12 @@ def consume(
     printer = _printer(record_format, output)
     client = client_properties(properties)
     config = _config(client, read_committed)
+    if group := group or client.get("group.id"):
+        asked = {"isolation.level": "read_committed"} if read_committed else {}
+        member = {**asked, **client, **group_properties(group, wanted, partitions)}
+        read = GroupRead(names, member, number, stops_at_end=wanted.stop is not None, any_replica=any_replica)
+        run(consume_as_member(bootstrap, read, printer, sys.stdout.buffer))
+        return
 
     async def work() -> None:
         async with connected(bootstrap, client) as cluster, ConsumerEngine(cluster, config) as consumer:

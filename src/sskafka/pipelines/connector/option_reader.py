@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 
-from sskafka.client.config import unknown_properties
+from sskafka.client.config import group_properties, unknown_properties
 from sskafka.pipelines.connector.errors import OptionError
 
 logger = logging.getLogger(__name__)
@@ -55,7 +55,8 @@ class OptionReader:
         """Log names that are not similar to a known one, and properties that the client does not have."""
         lower = {name.lower() for name in known}
         unknown = [name for name in self._values if name not in lower and not name.startswith(PROPERTY_PREFIX)]
-        unknown += [f"{PROPERTY_PREFIX}{name}" for name in unknown_properties(self._properties())]
+        without_use = {*unknown_properties(self._properties()), *(group_properties() & self._properties().keys())}
+        unknown += [f"{PROPERTY_PREFIX}{name}" for name in without_use]
         if unknown:
             logger.warning("unknown options are ignored: %s", ", ".join(sorted(unknown)))
 

@@ -1,0 +1,132 @@
+"""Commit offsets as a member of the group, and read what is committed.
+
+The coordinator refuses the commit of a member that it has removed, of an old generation and of an old member epoch:
+another member may have read the partitions further by then. Such a refusal is final, except that of an old epoch while
+this consumer is still a member: the next heartbeat brings the new epoch.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from sskafka.client.cluster import Cluster
+from sskafka.client.connection import BrokerConnection
+from sskafka.client.coordinators import CoordinatorType, coordinator_connection
+from sskafka.client.errors import ClientError, CommitFailedError, broker_error
+from sskafka.client.group.membership import CommitterIdentity, Membership
+from sskafka.client.groups import Committed, committed_offsets
+from sskafka.model.errors import ErrorCode
+from sskafka.model.ids import TopicPartition
+from sskafka.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+
+_TOPIC_NAMES_UNTIL = 9
+_REFUSALS = frozenset(
+    {
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.REBALANCE_IN_PROGRESS,
+        ErrorCode.FENCED_INSTANCE_ID,
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        ErrorCode.STALE_MEMBER_EPOCH,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+    }
+)
+NO_MEMBER = CommitterIdentity(-1, "", None)
+
+
+class OffsetToCommit(NamedTuple):
+    offset: int
+    leader_epoch: int = -1
+
+
+class _EpochChangedError(ClientError):
+    """The member has a new epoch, with which the commit is tried again."""
+
+    retriable = True
+
+
+class MemberOffsets:
+    """`on_refusal` is called when the membership has changed because of a refused commit."""
+
+    def __init__(self, cluster: Cluster, group_id: str, on_refusal: Callable[[], None]) -> None:
+        self._cluster = cluster
+        self._group_id = group_id
+        self._on_refusal = on_refusal
+        self._order = asyncio.Lock()
+
+    async def commit(
+        self,
+        membership: Membership | None,
+        offsets: Mapping[TopicPartition, OffsetToCommit],
+        *,
+        deadline_ms: float | None = None,
+    ) -> None:
+        """Commit as a member, or without a membership if the consumer is not subscribed. One commit at a time: a retry
+        must not overwrite a later commit."""
+        if not offsets:
+            return
+        async with self._order:
+            try:
+                await self._cluster.retrying(lambda: self._commit(membership, offsets), deadline_ms=deadline_ms)
+            except _EpochChangedError as error:
+                raise CommitFailedError(ErrorCode.STALE_MEMBER_EPOCH, str(error)) from error
+
+    async def _commit(self, membership: Membership | None, offsets: Mapping[TopicPartition, OffsetToCommit]) -> None:
+        identity = NO_MEMBER if membership is None else membership.identity()
+        if identity is None:
+            text = f"the consumer is not a member of group {self._group_id!r} now, so that its partitions are lost"
+            raise CommitFailedError(ErrorCode.UNKNOWN_MEMBER_ID, text)
+        connection = await coordinator_connection(self._cluster, CoordinatorType.GROUP, self._group_id)
+        for partition, code in (await self._request(connection, identity, offsets)).items():
+            if code in _REFUSALS:
+                self._refuse(membership, identity, code)
+            if code != ErrorCode.NONE:
+                raise broker_error(code, f"commit of {partition} for group {self._group_id!r}")
+
+    async def _request(
+        self,
+        connection: BrokerConnection,
+        identity: CommitterIdentity,
+        offsets: Mapping[TopicPartition, OffsetToCommit],
+    ) -> dict[TopicPartition, int]:
+        """Send the commit and return the error code of each partition."""
+        topics: dict[str, OffsetCommitRequestTopic] = {}
+        for (name, index), (offset, epoch) in offsets.items():
+            topic = topics.setdefault(name, OffsetCommitRequestTopic(name=name))
+            topic.partitions.append(OffsetCommitRequestPartition(index, offset, epoch, ""))
+        request = OffsetCommitRequest(
+            group_id=self._group_id,
+            generation_id_or_member_epoch=identity.generation,
+            member_id=identity.member_id,
+            group_instance_id=identity.instance_id,
+            topics=list(topics.values()),
+        )
+        version = connection.version_for(OffsetCommitRequest, at_most=_TOPIC_NAMES_UNTIL)
+        response = await connection.request(request, OffsetCommitResponse, version=version)
+        return {
+            TopicPartition(answered.name, partition.partition_index): partition.error_code
+            for answered in response.topics
+            for partition in answered.partitions
+        }
+
+    def _refuse(self, membership: Membership | None, identity: CommitterIdentity, code: int) -> None:
+        """Raise CommitFailedError, unless the commit may succeed with a newer epoch of the member."""
+        if membership is not None:
+            membership.commit_refused(code, identity, self._cluster.clock.monotonic_ms())
+            self._on_refusal()
+            if code == ErrorCode.STALE_MEMBER_EPOCH and membership.identity() is not None:
+                raise _EpochChangedError(f"epoch {identity.generation} of the member is old")
+        name = ErrorCode(code).name
+        raise CommitFailedError(ErrorCode(code), f"group {self._group_id!r} refused the commit of this member: {name}")
+
+    async def committed(
+        self, partitions: Iterable[TopicPartition], *, is_stable: bool
+    ) -> dict[TopicPartition, Committed]:
+        """Return the committed offsets of those partitions that have one. With `is_stable`, wait for transactions that
+        may change them."""
+        return await committed_offsets(self._cluster, self._group_id, list(partitions), require_stable=is_stable)
