@@ -34,6 +34,7 @@ from sskafka.servers.kafka.registry import ServedApi
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.request_memory import LargeRequest
 from sskafka.servers.kafka.response_slot import ResponseSlot
+from sskafka.servers.kafka.socket_writer import response_writer
 from sskafka.wire.apis import ApiKey
 from sskafka.wire.errors import MalformedMessageError
 from sskafka.wire.varint import skip_tagged_fields
@@ -117,6 +118,7 @@ class Connection(Outgoing):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's do not inherit from asyncio.Transport
+        self._writer = response_writer(self._transport)
         peer = transport.get_extra_info("peername")
         self.peer = f"{peer[0]}:{peer[1]}" if peer else "local"
         self._transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH_BYTES)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sskafka.model.buffers import Buffer
 from sskafka.servers.kafka.request import Part, Response
+from sskafka.servers.kafka.socket_writer import ResponseWriter
 from sskafka.storage.errors import StorageError
 from sskafka.storage.file_slice import FileSlice
 
@@ -30,6 +31,7 @@ class Outgoing(asyncio.BufferedProtocol):
         "_transport",
         "_unwritten_bytes",
         "_write_paused",
+        "_writer",
         "closed",
         "last_active_tick",
         "peer",
@@ -38,6 +40,7 @@ class Outgoing(asyncio.BufferedProtocol):
     def __init__(self, listener: "Listener") -> None:
         self._listener = listener
         self._transport: asyncio.Transport | None = None
+        self._writer: ResponseWriter | None = None
         self._out: deque[Part] = deque()
         self._unwritten_bytes = 0  # bytes in memory since the last flush
         self._write_paused = False
@@ -70,14 +73,15 @@ class Outgoing(asyncio.BufferedProtocol):
             self._write(chunk, size)
 
     def _write(self, chunk: list[Buffer], size: int) -> None:
-        if not chunk or self._transport is None:
+        writer = self._writer
+        if not chunk or writer is None:
             return
         self.last_active_tick = self._listener.tick
         self._listener.counters.bytes_sent += size
         if len(chunk) == 1:
-            self._transport.write(chunk[0])
+            writer.write(chunk[0])
         else:
-            self._transport.writelines(chunk)
+            writer.writelines(chunk)
 
     def _read_slice(self, part: FileSlice) -> Buffer | None:
         """Return the next bytes of a file slice, at most a chunk, or None if they must be read from the disk first."""

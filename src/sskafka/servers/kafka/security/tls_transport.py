@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 from sskafka.model.buffers import Buffer
 from sskafka.model.security.certificate_names import MappingRule, distinguished_name, mapped_name
 from sskafka.servers.kafka.connection import Connection
+from sskafka.servers.kafka.socket_writer import ResponseWriter, response_writer
 
 if TYPE_CHECKING:
     from sskafka.servers.kafka.listener import Listener
@@ -47,6 +48,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         "_reading_paused",
         "_socket",
         "_tls",
+        "_writer",
     )
 
     def __init__(
@@ -65,6 +67,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._outgoing = ssl.MemoryBIO()
         self._tls: ssl.SSLObject | None = None
         self._socket: asyncio.Transport | None = None
+        self._writer: ResponseWriter | None = None
         self._is_established = False
         self._is_in_queue = False
         self._reading_paused = False
@@ -73,6 +76,7 @@ class TlsTransport(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._socket = cast("asyncio.Transport", transport)
+        self._writer = response_writer(self._socket)
         self._listener.await_authentication(self._connection)
         self._connection.connection_made(cast("asyncio.Transport", self))
 
@@ -174,8 +178,8 @@ class TlsTransport(asyncio.BufferedProtocol):
             self.close()
 
     def _send_encrypted(self) -> None:
-        if self._socket is not None and self._outgoing.pending:
-            self._socket.write(self._outgoing.read())
+        if self._writer is not None and self._outgoing.pending:
+            self._writer.write(self._outgoing.read())
 
     # -- the transport of the connection
 
@@ -219,6 +223,9 @@ class TlsTransport(asyncio.BufferedProtocol):
             self._socket.set_write_buffer_limits(high, low)
 
     def get_extra_info(self, name: str, default: object = None) -> object:
+        """Return what the socket's transport knows, but not the socket, to which nobody else may write."""
+        if name == "socket":
+            return default
         return self._socket.get_extra_info(name, default) if self._socket is not None else default
 
     def is_closing(self) -> bool:
