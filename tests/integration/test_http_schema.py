@@ -15,6 +15,8 @@ PARTITIONS_MAX = 3
 WAIT_MAX_MS = 20
 TOPIC = "fuzzed"
 SERVER_ERROR = 500
+ENDLESS = "/api/v1/events"
+"""A stream of events, which test_http_inspection.py reads."""
 EXPLANATIONS = {"detail", "error"}  # the ADR's routes have a name of their own for it
 
 
@@ -43,6 +45,8 @@ def test_no_request_breaks_the_broker(document: Any, mode: GenerationMode) -> No
     operations = [found.ok() for found in document.get_all_operations()]
     assert len(operations) >= 11
     for operation in operations:
+        if operation.path == ENDLESS:
+            continue
         if mode is GenerationMode.POSITIVE or operation.body:
             _send_examples(operation, mode)
 

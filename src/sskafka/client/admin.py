@@ -172,10 +172,14 @@ class Admin:
             ],
         )
 
-    async def describe_cluster(self) -> "ClusterDescription":
+    async def describe_cluster(self, *, include_fenced: bool = False) -> "ClusterDescription":
+        """Describe the live brokers, or all registered ones where the broker can list fenced brokers."""
+
         async def attempt() -> DescribeClusterResponse:
             connection = await self._cluster.any_connection()
-            response = await connection.request(DescribeClusterRequest(), DescribeClusterResponse)
+            version = connection.version_for(DescribeClusterRequest)
+            request = DescribeClusterRequest(include_fenced_brokers=include_fenced and version >= 2)
+            response = await connection.request(request, DescribeClusterResponse, version=version)
             raise_for(response.error_code, response.error_message)
             return response
 

@@ -22,6 +22,7 @@ from sskafka.wire.messages.incremental_alter_configs import (
 )
 
 _SET, _DELETE = 0, 1
+RESOURCES_PER_REQUEST = 500
 
 
 class ConfigResourceType(IntEnum):
@@ -72,6 +73,25 @@ async def describe_configs(
         if result.error_code != ErrorCode.NONE:
             raise broker_error(result.error_code, result.error_message)
     return [_entry(config) for result in response.results for config in result.configs]
+
+
+async def describe_topic_setting(cluster: Cluster, topics: Iterable[str], name: str) -> dict[str, str]:
+    """Return the value of one setting for each topic that can be described."""
+    found: dict[str, str] = {}
+    every = list(topics)
+    for start in range(0, len(every), RESOURCES_PER_REQUEST):
+        chosen = every[start : start + RESOURCES_PER_REQUEST]
+        resources = [DescribeConfigsResource(ConfigResourceType.TOPIC, topic, [name]) for topic in chosen]
+        request = DescribeConfigsRequest(resources=resources)
+
+        async def attempt(request: DescribeConfigsRequest = request) -> DescribeConfigsResponse:
+            connection = await cluster.any_connection()
+            return await connection.request(request, DescribeConfigsResponse)
+
+        for result in (await cluster.retrying(attempt)).results:
+            for config in result.configs:
+                found[result.resource_name] = config.value or ""
+    return found
 
 
 async def alter_configs(

@@ -14,13 +14,13 @@ from sskafka.cli.connecting import (
     run,
 )
 from sskafka.cli.failures import CommandError
-from sskafka.cli.group.lag import PartitionLag, lag_of
 from sskafka.cli.group.text import event_json, group_json, print_group, print_timeline, reader_json
 from sskafka.cli.offset_range import OffsetRange, parse_offset_range, resolve
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_json, print_table, talk
 from sskafka.cli.usage import UsageError
 from sskafka.client.cluster import Cluster
+from sskafka.client.group_lag import PartitionLag, lag_of
 from sskafka.client.groups import (
     GroupDescription,
     commit_offsets,

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from sskafka.cli.group.lag import PartitionLag
 from sskafka.cli.output import print_heading, print_table
+from sskafka.client.group_lag import PartitionLag
 from sskafka.client.groups import GroupDescription
 from sskafka.wire.messages.describe_group_timeline import TimelineEvent
 from sskafka.wire.messages.describe_readers import ReaderPosition

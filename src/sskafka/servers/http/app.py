@@ -12,7 +12,18 @@ from sskafka.servers.http.configuration import Configuration
 from sskafka.servers.http.context import HttpContext
 from sskafka.servers.http.guard import Guard
 from sskafka.servers.http.problems import PROBLEM_RESPONSES, handle_problems
-from sskafka.servers.http.routes import adr, data, docs, groups, health, operations, topics
+from sskafka.servers.http.routes import (
+    adr,
+    cluster_health,
+    data,
+    docs,
+    group_details,
+    groups,
+    health,
+    operations,
+    topic_details,
+    topics,
+)
 
 Routes = Callable[[HttpContext], APIRouter]
 
@@ -22,6 +33,9 @@ ROUTES: tuple[Routes, ...] = (
     data.routes,
     adr.routes,
     groups.routes,
+    cluster_health.routes,
+    topic_details.routes,
+    group_details.routes,
     operations.routes,
     docs.routes,
 )

@@ -1,0 +1,140 @@
+"""`sskafka cluster status`: the health of a cluster on one screen, and what to do next.
+
+The exit code is 0 if nothing needs attention and 3 if something does. Other codes mean that the command failed.
+"""
+
+import asyncio
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from sskafka.cli.connecting import (
+    DEFAULT_BOOTSTRAP,
+    BootstrapOption,
+    PropertiesOption,
+    client_properties,
+    connected,
+    run,
+)
+from sskafka.cli.options import FormatOption
+from sskafka.cli.output import Format, print_heading, print_json, print_table, uses_color
+from sskafka.client.cluster_status import BrokerStatus, ClusterStatus, cluster_status
+from sskafka.client.quorum import QuorumDescription
+
+NEEDS_ATTENTION = 3
+_CLEAR_SCREEN = "\x1b[2J\x1b[H"
+
+
+def status(
+    watch: Annotated[
+        float | None, typer.Option("--watch", min=0.1, metavar="SECONDS", help="Show it again and again, until Ctrl+C.")
+    ] = None,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Show the health of the cluster and what needs attention; exit code 3 if something does."""
+
+    async def work() -> ClusterStatus:
+        async with connected(bootstrap, client_properties(properties)) as cluster:
+            while True:
+                found = await cluster_status(cluster)
+                _show(found, output, is_screen=watch is not None)
+                if watch is None:
+                    return found
+                await asyncio.sleep(watch)
+
+    if run(work()).problems:
+        raise typer.Exit(NEEDS_ATTENTION)
+
+
+def _show(found: ClusterStatus, output: Format, *, is_screen: bool) -> None:
+    if output is Format.JSON:
+        print_json(status_json(found))
+    else:
+        if is_screen and uses_color():
+            print(_CLEAR_SCREEN, end="")
+        _print(found)
+    sys.stdout.flush()
+
+
+def status_json(found: ClusterStatus) -> dict[str, Any]:
+    health = found.health
+    partitions = {
+        name: [str(partition) for partition in at] for name, at in health._asdict().items() if isinstance(at, tuple)
+    }
+    return {
+        "cluster_id": found.cluster_id,
+        "controller_id": found.controller_id,
+        "brokers": [
+            {**broker._asdict(), "directories": [usage._asdict() for usage in broker.directories]}
+            for broker in found.brokers
+        ],
+        "quorum": {
+            "leader_id": found.quorum.leader_id,
+            "leader_epoch": found.quorum.leader_epoch,
+            "voters": [voter._asdict() for voter in found.quorum.voters],
+        },
+        "topics": health.topics,
+        "partitions": {"count": health.partitions, **partitions},
+        "problems": [problem._asdict() for problem in found.problems],
+    }
+
+
+def _print(found: ClusterStatus) -> None:
+    health = found.health
+    print_heading(f"cluster {found.cluster_id}")
+    print_table(
+        ("BROKER", "ADDRESS", "RACK", "STATE", "LEADERS", "REPLICAS", "LOGS", "DISK FREE"),
+        [_broker_row(broker) for broker in found.brokers],
+    )
+    print(f"quorum      {_quorum_text(found.quorum)}")
+    counts = (
+        f"{len(health.offline)} offline",
+        f"{len(health.under_min_isr)} under min ISR",
+        f"{len(health.at_min_isr)} at min ISR",
+        f"{len(health.under_replicated)} under-replicated",
+        f"{len(health.not_preferred)} not led by the preferred replica",
+    )
+    print(f"partitions  {health.partitions} in {health.topics} topics: {', '.join(counts)}")
+    if not found.problems:
+        print("nothing needs attention")
+    for problem in found.problems:
+        print(f"{problem.severity.upper():7}  {problem.text}")
+        print(f"         next: {problem.next_step}")
+
+
+def _broker_row(broker: BrokerStatus) -> tuple[object, ...]:
+    state = "fenced" if broker.is_fenced else "controller" if broker.is_controller else "up"
+    logs = sum(usage.log_bytes for usage in broker.directories)
+    return (
+        broker.node_id,
+        broker.address,
+        broker.rack,
+        state,
+        broker.leaders,
+        broker.replicas,
+        size_text(logs) if broker.directories else None,
+        ", ".join(_free_text(usage.usable_bytes, usage.total_bytes) for usage in broker.directories) or None,
+    )
+
+
+def _free_text(usable: int | None, total: int | None) -> str:
+    if usable is None or not total:
+        return "-"
+    return f"{size_text(usable)} ({100 * usable // total}%)"
+
+
+def size_text(size: float) -> str:
+    """Return a size for people, e.g. 1.5 GB."""
+    for unit in ("B", "KB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"
+
+
+def _quorum_text(quorum: QuorumDescription) -> str:
+    voters = ", ".join(str(voter.node_id) for voter in quorum.voters)
+    return f"leader {quorum.leader_id} in epoch {quorum.leader_epoch}; voters {voters}"
