@@ -154,8 +154,17 @@ def test_a_pattern_subscribes_only_to_topics_that_the_member_may_describe(lab: A
     with lab.client() as client:
         joined = client.call(joining, 1)
         assert joined.error_code == 0, joined
-        assigned = joined.assignment.topic_partitions
-    assert len(assigned) == 1, "one topic, not two"
+        assert len(joined.assignment.topic_partitions) == 1, "one topic, not two"
+        lab.create_acls([acl(Resource.TOPIC, "pattern-secret", Operation.DESCRIBE, CLIENT)])
+        beating = ConsumerGroupHeartbeatRequest(GROUP + "-regex", "member", joined.member_epoch)
+
+        def assigned() -> int:
+            beat = client.call(beating, 1)
+            assert beat.error_code == 0, beat
+            beating.member_epoch = beat.member_epoch
+            return len(beat.assignment.topic_partitions) if beat.assignment is not None else 0
+
+        wait_until(lambda: assigned() == 2, "the topic that an ACL allows now", 30)
 
 
 def test_unknown_topics_are_not_told_to_strangers(lab: AclLab) -> None:

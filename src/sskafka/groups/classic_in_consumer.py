@@ -104,7 +104,7 @@ class ClassicInConsumer:
             draft = self._consumer.replace_static(draft, old, member_id, now_ms)
         member = draft.group.members.get(member_id, ConsumerMember(member_id))
         said = _member_from_request(member, joining, subscription)
-        draft = self._consumer.changed(draft, member, said, now_ms)
+        draft = self._consumer.changed(draft, member, said, now_ms, resolves_patterns=False)
         is_last_change = is_change_of_protocol and self._downgrades.may_downgrade(draft.group)
         if not is_last_change:
             draft = self._consumer.maybe_assign(draft, now_ms)

@@ -14,14 +14,22 @@ from sskafka.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbea
 MEMBER_IDS_OF_CLIENTS_FROM = 1
 
 
+class TopicRights(NamedTuple):
+    """Which topics a client may describe: a pattern matches only such topics."""
+
+    may_describe: Callable[[str], bool]
+    acls: object
+    """The same object until an ACL of the cluster changes."""
+
+
 class Heartbeat(NamedTuple):
     """A ConsumerGroupHeartbeat request, its version and client."""
 
     request: ConsumerGroupHeartbeatRequest
     version: int
     client: Client
-    may_describe: Callable[[str], bool] | None = None
-    """Whether the client may describe a topic: its pattern matches only such topics. None: it may describe all."""
+    rights: TopicRights | None = None
+    """None: the client may describe all topics."""
 
     @property
     def reported(self) -> Partitions | None:

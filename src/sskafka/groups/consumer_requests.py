@@ -21,7 +21,13 @@ from typing import Protocol
 from sskafka.groups import consumer_records as records
 from sskafka.groups.assignors import NOTHING, Partitions
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
-from sskafka.groups.consumer_heartbeat import Heartbeat, check_epoch, check_instance, check_released
+from sskafka.groups.consumer_heartbeat import (
+    Heartbeat,
+    TopicRights,
+    check_epoch,
+    check_instance,
+    check_released,
+)
 from sskafka.groups.consumer_records import Draft
 from sskafka.groups.group import EventKind
 from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
@@ -106,7 +112,7 @@ class ConsumerRequests:
         if member.member_id in draft.group.members:
             self.watch(draft.group, member)  # even if the rest of the heartbeat is refused, the member is alive
         said = heartbeat.applied_to(member)
-        draft = self.changed(draft, member, said, now_ms, heartbeat.may_describe)
+        draft = self.changed(draft, member, said, now_ms, heartbeat.rights)
         draft = self.maybe_assign(draft, now_ms)
         is_resubscribed = said.subscription != member.subscription
         draft = self.reconcile(draft, member.member_id, heartbeat.reported, is_resubscribed, now_ms)
@@ -182,9 +188,14 @@ class ConsumerRequests:
         member: ConsumerMember,
         said: ConsumerMember,
         now_ms: int,
-        may_describe: Callable[[str], bool] | None = None,
+        rights: TopicRights | None = None,
+        *,
+        resolves_patterns: bool = True,
     ) -> Draft:
-        """Update the member, and begin a new group epoch if subscriptions or topics have changed."""
+        """Update the member, and begin a new group epoch if subscriptions, topics or rights have changed.
+
+        `resolves_patterns`: False if the rights of the client are not known. The members that have patterns send
+        heartbeats with their rights soon."""
         group_id, is_new = draft.group.group_id, member.member_id not in draft.group.members
         is_bumped = said.topic_names != member.topic_names
         if said.topic_regex != member.topic_regex:
@@ -195,40 +206,45 @@ class ConsumerRequests:
             draft = self._plus(draft, *_unused_patterns(draft.group))
         reason = "a member joined" if is_new else "the subscription of a member changed"
         is_moved = is_bumped or said.topic_regex != member.topic_regex
-        return self._maybe_begin_epoch(draft, is_bumped, is_moved, reason, now_ms, may_describe)
+        if not resolves_patterns and patterns_of(draft.group):
+            return self._maybe_begin_epoch_by_hash(draft, is_bumped, reason, now_ms)
+        return self._maybe_begin_epoch(draft, is_bumped, is_moved, reason, now_ms, rights)
 
     def topics_may_have_changed(self, draft: Draft, now_ms: int) -> Draft:
-        return self._maybe_begin_epoch(draft, False, False, "", now_ms)
+        """Begin a new group epoch if subscribed topics have changed. Members that have patterns do this themselves."""
+        if draft.group.memory.seen_topics is self._topics() or patterns_of(draft.group):
+            return draft
+        return self._maybe_begin_epoch(draft, False, False, "", now_ms, None)
 
     def _maybe_begin_epoch(
-        self,
-        draft: Draft,
-        is_bumped: bool,
-        is_moved: bool,
-        reason: str,
-        now_ms: int,
-        may_describe: Callable[[str], bool] | None = None,
+        self, draft: Draft, is_bumped: bool, is_moved: bool, reason: str, now_ms: int, rights: TopicRights | None
     ) -> Draft:
         """Begin a new group epoch if `is_bumped`, or if subscribed topics or the topics of patterns have changed.
 
-        `is_moved`: the subscriptions of members have changed."""
+        `is_moved`: the subscriptions of members have changed. `rights`: of the client that has sent the request."""
         topics, memory = self._topics(), draft.group.memory
-        if not is_moved and memory.seen_topics is topics:
+        are_rights_new = rights is not None and rights.acls is not memory.seen_acls
+        if not is_moved and not are_rights_new and memory.seen_topics is topics:
             return draft  # nearly always; the rest of this method takes time for every member
         self._topic_changes.update(topics)
-        is_concerned = is_moved or self._topic_changes.concerns(draft.group)
+        has_other_rights = are_rights_new and bool(patterns_of(draft.group))
+        is_concerned = is_moved or has_other_rights or self._topic_changes.concerns(draft.group)
         if is_concerned:
             self._require_writable()
         memory.seen_topics = topics
+        memory.seen_acls = None if rights is None else rights.acls
         if not is_concerned:
             return draft
         before = draft.group.regex_topics
-        draft = self._plus(draft, *self._resolved_patterns(draft.group, now_ms, may_describe))
+        draft = self._plus(draft, *self._resolved_patterns(draft.group, now_ms, rights))
         are_patterns_resolved = any(
             found != before.get(name, frozenset()) for name, found in draft.group.regex_topics.items()
         )
-        metadata_hash = topics_hash(topics, draft.group.subscribed_topics)
-        if not is_bumped and not are_patterns_resolved and metadata_hash == draft.group.metadata_hash:
+        return self._maybe_begin_epoch_by_hash(draft, is_bumped or are_patterns_resolved, reason, now_ms)
+
+    def _maybe_begin_epoch_by_hash(self, draft: Draft, is_bumped: bool, reason: str, now_ms: int) -> Draft:
+        metadata_hash = topics_hash(self._topics(), draft.group.subscribed_topics)
+        if not is_bumped and metadata_hash == draft.group.metadata_hash:
             return draft
         return self._begin_epoch(draft, metadata_hash, reason or "subscribed topics changed", now_ms)
 
@@ -247,15 +263,15 @@ class ConsumerRequests:
         return self._plus(draft, *self._new_target(group, now_ms))
 
     def _resolved_patterns(
-        self, group: ConsumerGroup, now_ms: int, may_describe: Callable[[str], bool] | None
+        self, group: ConsumerGroup, now_ms: int, rights: TopicRights | None
     ) -> Iterator[GroupRecord]:
         """Yield a record for every pattern that matches other topics than before.
 
         As in Apache Kafka, the rights of the member whose request causes this decide for the whole group."""
         for pattern in patterns_of(group):
             found = self._topic_changes.matching(pattern)
-            if may_describe is not None:
-                found = frozenset(name for name in found if may_describe(name))
+            if rights is not None:
+                found = frozenset(name for name in found if rights.may_describe(name))
             if group.regex_topics.get(pattern) != found:
                 yield records.regex_record(group.group_id, pattern, found, now_ms)
 

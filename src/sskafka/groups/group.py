@@ -113,12 +113,14 @@ class Timeline:
 class GroupMemory:
     """State of a group that exists only in memory. It survives a migration of the group, but no new coordinator."""
 
-    __slots__ = ("seen_topics", "timeline")
+    __slots__ = ("seen_acls", "seen_topics", "timeline")
 
     def __init__(self) -> None:
         self.timeline = Timeline()
         self.seen_topics: object = None
         """The cluster's topics with which the target of a consumer group was last compared."""
+        self.seen_acls: object = None
+        """The ACLs by which the patterns of a consumer group were last resolved; None: without ACLs."""
 
 
 class Group(Protocol):

@@ -5,7 +5,7 @@ from functools import partial
 from sskafka.coordination.group_coordinator import GroupCoordinator
 from sskafka.groups.assignors import Partitions
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
-from sskafka.groups.consumer_heartbeat import Heartbeat
+from sskafka.groups.consumer_heartbeat import Heartbeat, TopicRights
 from sskafka.groups.consumer_records import by_topic
 from sskafka.groups.group import Group
 from sskafka.groups.members import ConsumerMember
@@ -60,10 +60,10 @@ class ConsumerGroupHandlers:
         if not all(request.may_on_topic(AclOperation.DESCRIBE, name) for name in names):
             completion.refuse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             return
-        may_describe = None
+        rights = None
         if request.connection.authorizer.is_configured:
-            may_describe = partial(request.may_see, ResourceType.TOPIC)
-        heartbeat = Heartbeat(message, request.version, client_of(request), may_describe)
+            rights = TopicRights(partial(request.may_see, ResourceType.TOPIC), self._view.image.access_control)
+        heartbeat = Heartbeat(message, request.version, client_of(request), rights)
         self._groups.consumer_heartbeat(heartbeat, completion)
 
     def describe(self, message: ConsumerGroupDescribeRequest, request: Request, completion: Completion) -> None:
