@@ -1,6 +1,7 @@
 """Pipelines at a broker with TLS, SASL and ACLs, by the command line. Nothing that they write contains the password."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from sskafka.pipelines.shipped.reading import committed_records
 
 SSKAFKA = str(Path(sys.executable).with_name("sskafka"))
 TIMEOUT_S = 240
+SPARK_LOG = "SSKAFKA_SPARK_LOG"
 PASSWORD = "geheim-4711-nirgends"
 ORDERS = 30
 FILE = """\
@@ -57,12 +59,19 @@ class Secured(NamedTuple):
     """Where the pipeline runs, and where everything is that it writes."""
 
     def run(self, *arguments: str, exit_code: int = 0) -> "subprocess.CompletedProcess[str]":
-        """Run `sskafka pipeline`; keep what it says, with the log of Spark, beside the rest."""
+        """Run `sskafka pipeline`; keep what it says, the log of Spark and temporary files beside the rest."""
+        number = len(list(self.directory.glob("said-*")))
+        places = {SPARK_LOG: str(self.directory / f"spark-{number}.log"), "TMPDIR": str(self.directory)}
         command = [SSKAFKA, "pipeline", *arguments, "-b", self.broker.bootstrap_servers]
         ended = subprocess.run(
-            command, capture_output=True, text=True, timeout=TIMEOUT_S, cwd=self.directory, check=False
+            command,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            cwd=self.directory,
+            env=os.environ | places,
+            check=False,
         )
-        number = len(list(self.directory.glob("said-*")))
         (self.directory / f"said-{number}").write_text(ended.stdout + ended.stderr)
         assert ended.returncode == exit_code, ended.stderr
         return ended
@@ -149,4 +158,5 @@ def test_a_secured_pipeline_tells_no_password(secured: Secured, tmp_path: Path) 
     assert "invalid credentials" in secured.run("status", *by_file, exit_code=1).stderr
     (secured.directory / "secured.yaml").unlink()
     assert files_with(secured.directory, "SparkListenerApplicationStart")  # the events of Spark are there
+    assert any(name.startswith("spark-") for name in files_with(secured.directory, " INFO "))  # and its log
     assert files_with(secured.directory, PASSWORD) == []
