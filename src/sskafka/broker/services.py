@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 CLEANER_DELAY_S = 1.0
 SCRUBBER_DELAY_S = 2.0
-ALTER_PARTITION_TIMEOUT_MS = 5_000
+CONTROLLER_TIMEOUT_MS = 5_000
 ALLOCATE_TIMEOUT_MS = 10_000
 
 R = TypeVar("R", bound=Message)
@@ -66,7 +66,7 @@ class BrokerServices:
             settings,
             clock,
             loop.call_soon,
-            ClusterLinks(self._links_for("fetcher"), _ControllerRequests(control), loop.call_later, self._broker_epoch),
+            self._cluster_links("fetcher"),
             loop.call_soon_threadsafe,
         )
         context.stack.callback(self.replicas.stop)
@@ -117,8 +117,9 @@ class BrokerServices:
         """Start moves of replicas between log directories, and reports of their directories to the controller."""
         logs, replicas, context = self.logs, self.replicas, self._context
         reports = on_demand.DirectoryReports(
-            self._node_id, self._ask_controller, self._broker_epoch, replicas.known_directory_of
+            self._node_id, self._cluster_links("directories"), replicas.known_directory_of
         )
+        context.stack.callback(reports.stop)
         replicas.on_placed = lambda partition: reports.report_directory(logs, partition)
         moves = on_demand.ReplicaMoves(
             logs,
@@ -129,8 +130,7 @@ class BrokerServices:
             replicas.moving,
             context.settings["num.replica.alter.log.dirs.threads"] or len(logs.directories),
         )
-        for work in (reports.run(), moves.run()):
-            context.run_in_background(work)
+        context.run_in_background(moves.run())
         return moves
 
     async def _clean_logs(self) -> None:
@@ -153,10 +153,7 @@ class BrokerServices:
     async def _scrub_logs(self) -> None:
         """Verify logs in the background. The scrubber is imported after the start, which it would slow down."""
         await asyncio.sleep(SCRUBBER_DELAY_S)
-        loop, context = asyncio.get_running_loop(), self._context
-        links = ClusterLinks(
-            self._links_for("scrubber"), _ControllerRequests(self._control), loop.call_later, self._broker_epoch
-        )
+        context, links = self._context, self._cluster_links("scrubber")
         first = self.logs.directories[0]
         self._scrubber = on_demand.LogScrubber(
             self.replicas, self._effective_settings, context.clock, context.executor, links, first.disk, first.path
@@ -173,6 +170,11 @@ class BrokerServices:
         return effective_settings(self._context.settings, self._control.image)
 
     # -- the rest of the cluster
+
+    def _cluster_links(self, purpose: str) -> ClusterLinks:
+        loop = asyncio.get_running_loop()
+        controller = _ControllerRequests(self._control)
+        return ClusterLinks(self._links_for(purpose), controller, loop.call_later, self._broker_epoch)
 
     def _links_for(self, purpose: str) -> LinkTo[BrokerLink]:
         settings = self._context.settings
@@ -215,5 +217,5 @@ class _ControllerRequests(TaskLink):
         self._control = control
 
     async def request(self, message: Message, response_class: type[R]) -> R:
-        response: R = await self._control.client.ask(message, ALTER_PARTITION_TIMEOUT_MS)
+        response: R = await self._control.client.ask(message, CONTROLLER_TIMEOUT_MS)
         return response

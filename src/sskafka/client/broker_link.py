@@ -191,6 +191,7 @@ class RequestQueue(ABC, Generic[T, R]):
         self._waiting: list[T] = []
         self._is_busy = False
         """Whether a request is in flight, or about to be sent."""
+        self._is_stopped = False
 
     def add(self, item: T) -> None:
         self._waiting.append(item)
@@ -201,6 +202,15 @@ class RequestQueue(ABC, Generic[T, R]):
     def clear(self) -> None:
         """Drop what was not sent yet."""
         self._waiting.clear()
+
+    def stop(self) -> None:
+        """Send nothing more, and ignore the response of the request in flight."""
+        self._is_stopped = True
+        self.clear()
+
+    def _delay_s(self) -> float:
+        """Return how long to wait until a request can be sent; 0 if it can be sent now."""
+        return 0.0
 
     @abstractmethod
     def _select(self, waiting: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
@@ -214,6 +224,12 @@ class RequestQueue(ABC, Generic[T, R]):
         """Handle the response. Return the pause before the next request, in seconds."""
 
     def _send(self) -> None:
+        if self._is_stopped:
+            return
+        delay_s = self._delay_s()
+        if delay_s:
+            self._call_later(delay_s, self._send)
+            return
         items, rest = self._select(self._waiting)
         self._waiting = list(rest)
         self._is_busy = bool(items)
@@ -222,6 +238,8 @@ class RequestQueue(ABC, Generic[T, R]):
             self._link.ask(request, self._response_class, lambda outcome: self._received(items, outcome))
 
     def _received(self, items: Sequence[T], outcome: R | Exception) -> None:
+        if self._is_stopped:
+            return
         pause_s = self._answered(items, outcome)
         if pause_s:
             self._call_later(pause_s, self._send)

@@ -35,14 +35,9 @@ class IsrChanges(RequestQueue[Change, AlterPartitionResponse]):
         super().__init__(links.controller, links.call_later, AlterPartitionResponse)
         self._broker_id = broker_id
         self._broker_epoch = links.broker_epoch
-        self._is_stopped = False
 
     def ask(self, partition: Partition, change: IsrChange) -> None:
         self.add((partition, change))
-
-    def stop(self) -> None:
-        self._is_stopped = True
-        self.clear()
 
     def _select(self, waiting: Sequence[Change]) -> tuple[Sequence[Change], Sequence[Change]]:
         return [(partition, change) for partition, change in waiting if partition.is_waiting_for(change)], ()
@@ -55,8 +50,6 @@ class IsrChanges(RequestQueue[Change, AlterPartitionResponse]):
         return AlterPartitionRequest(self._broker_id, self._broker_epoch(), list(topics.values()))
 
     def _answered(self, items: Sequence[Change], outcome: AlterPartitionResponse | Exception) -> float:
-        if self._is_stopped:
-            return 0
         unsettled = items
         if isinstance(outcome, Exception):
             _log.info("the ISR of %d partitions could not be changed yet: %s", len(items), outcome)

@@ -15,9 +15,11 @@ from simulated_disk import SimulatedDisk
 from steps import finished
 from virtual_time import VirtualTime
 
+from sskafka.client.broker_link import TaskLink
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.model.settings import Settings
+from sskafka.replication.cluster_links import ClusterLinks
 from sskafka.replication.directory_reports import DirectoryReports
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.replication.replica_moves import ReplicaMoves
@@ -81,15 +83,16 @@ def test_a_directory_that_fails_in_a_thread_is_taken_offline_on_the_loop() -> No
 # -- reports
 
 
-class Controller:
+class Controller(TaskLink):
     """Answers with what it was given to answer, then with success."""
 
     def __init__(self, *answers: Exception | ErrorCode, refuses: ErrorCode = ErrorCode.NONE) -> None:
+        super().__init__()
         self.requests: list[AssignReplicasToDirsRequest] = []
         self._answers = list(answers)
         self._refuses = refuses
 
-    async def ask(self, request: Any, timeout_ms: int) -> AssignReplicasToDirsResponse:
+    async def request(self, request: Any, response_class: Any) -> Any:
         self.requests.append(request)
         answer = self._answers.pop(0) if self._answers else ErrorCode.NONE
         if isinstance(answer, Exception):
@@ -127,18 +130,30 @@ def run_beside(work: Callable[[], Coroutine[Any, Any, None]], until: Awaitable[A
     return asyncio.run(run())
 
 
-def reports_to(controller: Controller, known: dict[tuple[bytes, int], bytes] | None = None) -> DirectoryReports:
-    return DirectoryReports(1, controller.ask, lambda: 5, lambda topic, index: (known or {}).get((topic, index)))
+def reports_to(
+    controller: Controller, known: dict[tuple[bytes, int], bytes] | None = None, epoch: int = 5
+) -> DirectoryReports:
+    links = ClusterLinks(
+        lambda broker_id: pytest.fail("reports go to the controller"),
+        controller,
+        lambda delay_s, call: asyncio.get_running_loop().call_later(delay_s, call),
+        lambda: epoch,
+    )
+    return DirectoryReports(1, links, lambda topic, index: (known or {}).get((topic, index)))
 
 
 def test_reports_are_gathered_and_sent_until_they_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sskafka.replication.directory_reports.RETRY_PAUSE_S", 0.001)
     controller = Controller(KafkaError(ErrorCode.REQUEST_TIMED_OUT), ErrorCode.STALE_BROKER_EPOCH)
     reports = reports_to(controller)
-    reports.report(TOPIC, 0, HERE)
-    reports.report(TOPIC, 1, THERE)
-    reports.report(OTHER, 0, HERE)
-    assert run_beside(reports.run, reports.reported(TOPIC, 2, HERE)) is ErrorCode.NONE
+
+    async def report_all() -> ErrorCode:
+        reports.report(TOPIC, 0, HERE)
+        reports.report(TOPIC, 1, THERE)
+        reports.report(OTHER, 0, HERE)
+        return await asyncio.wait_for(reports.reported(TOPIC, 2, HERE), 10)
+
+    assert asyncio.run(report_all()) is ErrorCode.NONE
     assert len(controller.requests) == 3
     last = controller.requests[-1]
     assert (last.broker_id, last.broker_epoch) == (1, 5)
@@ -154,13 +169,42 @@ def test_reports_are_gathered_and_sent_until_they_are_taken(monkeypatch: pytest.
 def test_what_the_metadata_knows_is_not_reported() -> None:
     controller = Controller()
     reports = reports_to(controller, {(TOPIC, 0): HERE})
-    assert run_beside(reports.run, reports.reported(TOPIC, 0, HERE)) is ErrorCode.NONE
+    assert asyncio.run(asyncio.wait_for(reports.reported(TOPIC, 0, HERE), 10)) is ErrorCode.NONE
+    assert controller.requests == []
+
+
+def test_nothing_is_reported_before_the_broker_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sskafka.replication.directory_reports.RETRY_PAUSE_S", 0.001)
+    reports = reports_to(controller := Controller(), epoch=-1)
+
+    async def run() -> None:
+        waiting = asyncio.ensure_future(reports.reported(TOPIC, 0, HERE))
+        await asyncio.wait([waiting], timeout=0.05)
+        assert controller.requests == []
+        reports._broker_epoch = lambda: 5
+        assert await asyncio.wait_for(waiting, 10) is ErrorCode.NONE
+
+    asyncio.run(run())
+    assert [request.broker_epoch for request in controller.requests] == [5]
+
+
+def test_nothing_is_sent_after_a_stop() -> None:
+    reports = reports_to(controller := Controller())
+
+    async def run() -> None:
+        reports.report(TOPIC, 0, HERE)
+        reports.stop()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    asyncio.run(run())
     assert controller.requests == []
 
 
 def test_a_refusal_is_told() -> None:
     reports = reports_to(Controller(refuses=ErrorCode.UNKNOWN_TOPIC_ID))
-    assert run_beside(reports.run, reports.reported(TOPIC, 0, HERE)) is ErrorCode.UNKNOWN_TOPIC_ID
+    outcome = asyncio.run(asyncio.wait_for(reports.reported(TOPIC, 0, HERE), 10))
+    assert outcome is ErrorCode.UNKNOWN_TOPIC_ID
 
 
 # -- moves
@@ -194,7 +238,7 @@ class Moving:
         )
 
     async def run(self) -> None:
-        await asyncio.gather(self.reports.run(), self.moves.run())
+        await self.moves.run()
 
 
 def test_a_replica_moves_once_the_controller_knows() -> None:
