@@ -28,7 +28,7 @@ class LazyCommand(NamedTuple):
 COMMANDS = {
     "start": LazyCommand("sskafka.cli.start_command", "Run one broker in the foreground."),
     "cluster": LazyCommand(
-        "sskafka.cli.cluster.commands", "Start brokers as one cluster; move partitions and leadership."
+        "sskafka.cli.cluster.commands", "Start brokers as one cluster; show its health; move partitions and leadership."
     ),
     "topic": LazyCommand(
         "sskafka.cli.topic.commands", "Create, list, describe, alter, delete, produce to and consume topics."
@@ -37,6 +37,7 @@ COMMANDS = {
     "group": LazyCommand(
         "sskafka.cli.group.commands", "List, describe and delete groups; show lag and rebalances; reset offsets."
     ),
+    "config": LazyCommand("sskafka.cli.config", "Show, compare and change settings of topics, brokers and groups."),
     "user": LazyCommand("sskafka.cli.user", "List, add and remove users (SCRAM credentials); set passwords."),
     "token": LazyCommand("sskafka.cli.token", "Create, list, renew and expire delegation tokens."),
     "acl": LazyCommand("sskafka.cli.acl.commands", "List, add and remove ACLs, with the options of kafka-acls."),

@@ -1,4 +1,4 @@
-"""Describe and change the dynamic configuration of topics and brokers."""
+"""Describe and change the dynamic configuration of topics, brokers and groups."""
 
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
@@ -7,6 +7,7 @@ from typing import NamedTuple
 from sskafka.client.cluster import Cluster
 from sskafka.client.connection import BrokerConnection
 from sskafka.client.errors import broker_error
+from sskafka.model.config_description import ConfigSource
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -28,6 +29,7 @@ RESOURCES_PER_REQUEST = 500
 class ConfigResourceType(IntEnum):
     TOPIC = 2
     BROKER = 4
+    GROUP = 32
 
 
 class Resource(NamedTuple):
@@ -37,6 +39,10 @@ class Resource(NamedTuple):
     @classmethod
     def topic(cls, name: str) -> "Resource":
         return cls(ConfigResourceType.TOPIC, name)
+
+    @classmethod
+    def group(cls, name: str) -> "Resource":
+        return cls(ConfigResourceType.GROUP, name)
 
     @classmethod
     def broker(cls, node_id: int | None) -> "Resource":
@@ -51,6 +57,8 @@ class DescribedConfig(NamedTuple):
     is_read_only: bool
     is_sensitive: bool
     documentation: str | None
+    default: str | None
+    """What the broker uses if nothing is set; None if it is secret or the broker does not say."""
 
 
 async def describe_configs(
@@ -64,6 +72,7 @@ async def describe_configs(
         version = connection.version_for(DescribeConfigsRequest)
         request = DescribeConfigsRequest(
             resources=[DescribeConfigsResource(resource.type, resource.name, wanted)],
+            include_synonyms=True,
             include_documentation=documentation and version >= 3,
         )
         return await connection.request(request, DescribeConfigsResponse, version=version)
@@ -146,4 +155,5 @@ def _entry(config: DescribeConfigsResourceResult) -> DescribedConfig:
         config.read_only,
         config.is_sensitive,
         config.documentation or None,
+        next((one.value for one in config.synonyms if one.source == ConfigSource.DEFAULT_CONFIG), None),
     )

@@ -1,0 +1,81 @@
+"""`sskafka config` on a real broker."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import sskafka
+
+
+def config(broker: sskafka.Broker, *words: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "sskafka", "config", *words, "-b", broker.bootstrap_servers]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def output(broker: sskafka.Broker, *words: str) -> str:
+    done = config(broker, *words)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+def test_the_life_of_a_setting(sskafka_broker: sskafka.Broker) -> None:
+    sskafka_broker.create_topic("orders")
+    assert output(sskafka_broker, "get", "retention.ms", "--topic", "orders") == "604800000\n"
+    done = config(sskafka_broker, "set", "retention.ms=1000", "--topic", "orders", "--dry-run")
+    assert "nothing was changed" in done.stderr
+    assert output(sskafka_broker, "get", "retention.ms", "--topic", "orders") == "604800000\n"
+    assert (
+        "topic orders: retention.ms is 1000"
+        in config(sskafka_broker, "set", "retention.ms=1000", "--topic", "orders").stderr
+    )
+    described = json.loads(output(sskafka_broker, "describe", "--topic", "orders", "--format", "json"))
+    (changed,) = [one for one in described if one["source"] == "DYNAMIC_TOPIC_CONFIG"]
+    assert (changed["name"], changed["value"], changed["default"]) == ("retention.ms", "1000", "604800000")
+    assert output(sskafka_broker, "diff", "--topic", "orders").split() == [
+        *("NAME", "topic", "orders", "default"),
+        *("retention.ms", "1000", "604800000"),
+    ]
+    output(sskafka_broker, "unset", "retention.ms", "--topic", "orders")
+    assert "the same" in config(sskafka_broker, "diff", "--topic", "orders").stderr
+
+
+def test_topics_are_compared(sskafka_broker: sskafka.Broker) -> None:
+    sskafka_broker.create_topic("orders", configs={"cleanup.policy": "compact"})
+    sskafka_broker.create_topic("bills")
+    words = ("diff", "--topic", "orders", "--topic", "bills", "--format", "json")
+    assert json.loads(output(sskafka_broker, *words)) == [
+        {"name": "cleanup.policy", "topic orders": "compact", "topic bills": "delete"}
+    ]
+
+
+def test_brokers_and_groups(sskafka_broker: sskafka.Broker) -> None:
+    described = output(sskafka_broker, "describe", "--all", "--broker", "1")
+    lines = {line.split()[0]: line for line in described.splitlines()}
+    assert lines["node.id"].endswith("a restart")
+    assert lines["log.cleaner.threads"].endswith("effect at once")
+    output(sskafka_broker, "set", "log.retention.ms=5000", "--broker-defaults")
+    assert "log.retention.ms" in output(sskafka_broker, "describe", "--broker-defaults")
+    output(sskafka_broker, "set", "consumer.session.timeout.ms=50000", "--group", "billing")
+    assert output(sskafka_broker, "get", "consumer.session.timeout.ms", "--group", "billing") == "50000\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (("get", "retention.ms"), 2, "--topic, --broker, --broker-defaults or --group"),
+        (("get", "retention.ms", "--topic", "orders", "--broker", "1"), 2, "only one kind"),
+        (("get", "retention.m", "--topic", "orders"), 1, "did you mean retention.ms?"),
+        (("set", "retention.ms=soon", "--topic", "orders"), 1, "retention.ms"),
+        (("set", "node.id=7", "--broker", "1"), 1, "says which can be changed"),
+        (("set", "retention.ms", "--topic", "orders"), 2, "KEY=VALUE"),
+        (("describe", "--topic", "orders", "--topic", "bills"), 2, "`sskafka config diff` compares several"),
+    ],
+)
+def test_wrong_usage(sskafka_broker: sskafka.Broker, words: tuple[str, ...], code: int, text: str) -> None:
+    sskafka_broker.create_topic("orders")
+    done = config(sskafka_broker, *words)
+    assert done.returncode == code, done
+    assert text.replace("KEY=VALUE", "=") in done.stderr
+    assert "Traceback" not in done.stderr
