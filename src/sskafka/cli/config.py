@@ -18,9 +18,12 @@ from sskafka.cli.failures import CommandError
 from sskafka.cli.options import DryRunOption, FormatOption
 from sskafka.cli.output import Format, print_json, print_table, talk
 from sskafka.cli.usage import UsageError, key_values
-from sskafka.client.configs import DescribedConfig, Resource, alter_configs, describe_configs
+from sskafka.client.configs import ConfigResourceType, DescribedConfig, Resource, alter_configs, describe_configs
 from sskafka.model.config_description import ConfigSource
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.group_configs import GROUP_SETTINGS
+from sskafka.model.setting import Setting, format_value
+from sskafka.model.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
 
 app = typer.Typer(
     help="Show, compare and change settings of topics, brokers and groups.",
@@ -34,6 +37,11 @@ BrokerOption = Annotated[list[int] | None, typer.Option("--broker", help="Node i
 BrokerDefaultsOption = Annotated[bool, typer.Option("--broker-defaults", help="What all brokers of the cluster use.")]
 GroupOption = Annotated[list[str] | None, typer.Option("--group", "-g", help="Consumer group.", show_default=False)]
 _SECRET = "(secret)"
+_TABLES: Mapping[ConfigResourceType, Mapping[str, Setting]] = {
+    ConfigResourceType.TOPIC: TOPIC_SETTINGS,
+    ConfigResourceType.BROKER: BROKER_SETTINGS,
+    ConfigResourceType.GROUP: GROUP_SETTINGS,
+}
 
 
 @app.command()
@@ -52,7 +60,7 @@ def describe(
     found = _described([resource], bootstrap, properties)[resource]
     shown = [config for config in found if every or not _is_default(config)]
     if output is Format.JSON:
-        print_json([_as_json(config) for config in shown])
+        print_json([_as_json(config, resource) for config in shown])
         return
     rows = [(one.name, _value(one), ConfigSource(one.source).name, _takes(one)) for one in shown]
     print_table(("NAME", "VALUE", "SET BY", "A CHANGE TAKES"), rows)
@@ -127,7 +135,7 @@ def diff(
         _name(resource): {one.name: _value(one) for one in found} for resource, found in described.items()
     }
     if len(resources) == 1:
-        columns["default"] = {one.name: one.default for one in described[resources[0]] if not one.is_sensitive}
+        columns["default"] = {one.name: _default(one, resources[0]) for one in described[resources[0]]}
     names = sorted({name for values in columns.values() for name in values})
     different = [name for name in names if len({values.get(name) for values in columns.values()}) > 1]
     if output is Format.JSON:
@@ -224,11 +232,17 @@ def _takes(config: DescribedConfig) -> str:
     return "a restart" if config.is_read_only else "effect at once"
 
 
-def _as_json(config: DescribedConfig) -> dict[str, object]:
+def _default(config: DescribedConfig, resource: Resource) -> str | None:
+    """Return the built-in default; the value itself for secrets and for settings that only another broker has."""
+    setting = _TABLES[resource.type].get(config.name)
+    return _value(config) if setting is None or config.is_sensitive else format_value(setting.default)
+
+
+def _as_json(config: DescribedConfig, resource: Resource) -> dict[str, object]:
     return {
         "name": config.name,
         "value": config.value,
-        "default": config.default,
+        "default": _default(config, resource),
         "source": ConfigSource(config.source).name,
         "is_read_only": config.is_read_only,
         "is_sensitive": config.is_sensitive,

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from sskafka.client.cluster import Cluster
 from sskafka.client.connection import BrokerConnection
 from sskafka.client.errors import broker_error
-from sskafka.model.config_description import ConfigSource
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -57,8 +56,6 @@ class DescribedConfig(NamedTuple):
     is_read_only: bool
     is_sensitive: bool
     documentation: str | None
-    default: str | None
-    """What the broker uses if nothing is set; None if it is secret or the broker does not say."""
 
 
 async def describe_configs(
@@ -72,7 +69,6 @@ async def describe_configs(
         version = connection.version_for(DescribeConfigsRequest)
         request = DescribeConfigsRequest(
             resources=[DescribeConfigsResource(resource.type, resource.name, wanted)],
-            include_synonyms=True,
             include_documentation=documentation and version >= 3,
         )
         return await connection.request(request, DescribeConfigsResponse, version=version)
@@ -155,5 +151,4 @@ def _entry(config: DescribeConfigsResourceResult) -> DescribedConfig:
         config.read_only,
         config.is_sensitive,
         config.documentation or None,
-        next((one.value for one in config.synonyms if one.source == ConfigSource.DEFAULT_CONFIG), None),
     )
