@@ -8,7 +8,7 @@ import pytest
 from sskafka.model.ids import EpochEnd
 from sskafka.partition.in_sync_replicas import InSyncReplicas, IsrChange
 from sskafka.partition.leader_state import LeaderState
-from sskafka.replication import fetcher, partition
+from sskafka.replication import fetcher, readable_partition
 from sskafka.replication.isr_changes import IsrChanges
 from sskafka.replication.partition import FollowerPosition, Partition
 from sskafka.replication.readable_partition import PartitionRead
@@ -57,11 +57,11 @@ def truncation_to_the_high_watermark(patch: pytest.MonkeyPatch) -> None:
         follow(self, leadership)
 
     patch.setattr(Partition, "_take_role", cut_and_follow)
-    patch.setattr(partition, "diverging_epoch", lambda *_: None)
+    patch.setattr(readable_partition, "diverging_epoch", lambda *_: None)
 
 
 def no_truncation(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(partition, "diverging_epoch", lambda *_: None)
+    patch.setattr(readable_partition, "diverging_epoch", lambda *_: None)
 
 
 def truncation_to_the_leaders_end_of_a_later_epoch(patch: pytest.MonkeyPatch) -> None:
