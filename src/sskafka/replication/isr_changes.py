@@ -25,6 +25,8 @@ from sskafka.wire.messages.alter_partition import (
 _log = logging.getLogger(__name__)
 
 RETRY_BACKOFF_S = 0.05
+PARTITIONS_MAX = 5_000
+"""Partitions of one request: with 15 replicas each they stay below the maximum number of elements of a request."""
 
 
 Change: TypeAlias = tuple[Partition, IsrChange]
@@ -40,7 +42,8 @@ class IsrChanges(RequestQueue[Change, AlterPartitionResponse]):
         self.add((partition, change))
 
     def _select(self, waiting: Sequence[Change]) -> tuple[Sequence[Change], Sequence[Change]]:
-        return [(partition, change) for partition, change in waiting if partition.is_waiting_for(change)], ()
+        wanted = [(partition, change) for partition, change in waiting if partition.is_waiting_for(change)]
+        return wanted[:PARTITIONS_MAX], wanted[PARTITIONS_MAX:]
 
     def _request(self, items: Sequence[Change]) -> AlterPartitionRequest:
         topics: dict[bytes, RequestTopicData] = {}

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from sskafka.model.acl import AclOperation
 from sskafka.wire.bounds import (
-    ARRAY_ELEMENTS_MAX,
     FETCH_PARTITIONS_MAX,
     PRODUCE_PARTITIONS_MAX,
     REQUEST_BYTES_MAX,
@@ -374,9 +373,6 @@ _ELEMENTS_MAX = {
     ApiKey.ELECT_LEADERS: _WITH_REPLICAS,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: _WITH_REPLICAS,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: _WITH_REPLICAS,
-    # A node tells about all partitions of a broker in one request.
-    ApiKey.ALTER_PARTITION: ARRAY_ELEMENTS_MAX,
-    ApiKey.ASSIGN_REPLICAS_TO_DIRS: ARRAY_ELEMENTS_MAX,
 }
 _BYTES_MAX = {
     ApiKey.PRODUCE: 2**31 - 1,
