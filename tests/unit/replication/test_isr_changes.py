@@ -9,9 +9,8 @@ from sskafka.replication.cluster_links import ClusterLinks
 from sskafka.replication.isr_changes import PARTITIONS_MAX, IsrChanges
 from sskafka.replication.partition import Partition
 from sskafka.wire.codec import decode, encode
-from sskafka.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from sskafka.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse, ResponseTopicData
 from sskafka.wire.messages.alter_partition import ResponsePartitionData as Result
-from sskafka.wire.messages.alter_partition import ResponseTopicData
 
 VERSION = 3
 CHANGES = 2 * PARTITIONS_MAX + 7
