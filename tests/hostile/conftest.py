@@ -26,7 +26,7 @@ from scene import Scene  # noqa: E402
 
 __all__ = ["start_broker", "start_cluster"]
 
-LONG_ATTACK_SECONDS_MAX = 600
+LONG_ATTACK_SECONDS_MAX = 1800
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

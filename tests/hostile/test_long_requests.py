@@ -28,6 +28,10 @@ ENDS_PROCESSES = {ApiKey.UNREGISTER_BROKER}
 CPU_MS_MAX = 60
 RSS_GROWTH_MAX = 200 * MEGABYTE
 ANSWER_S_MAX = 60
+LONG_ANSWER_S_MAX = 300
+"""For every API: 100,000 transaction markers for one partition are 100,000 appends."""
+LONG_CPU_MS_MAX = {ApiKey.FETCH: 150}
+"""The partitions of a Fetch request are decoded and its session is opened in one turn."""
 LOOKED_AT = {
     ApiKey.METADATA,
     ApiKey.DESCRIBE_GROUPS,
@@ -161,11 +165,16 @@ def test_requests_without_records_have_a_maximum_size(start_scene: Callable[...,
 
 @pytest.mark.long_attack
 @pytest.mark.parametrize("names", [(), (POLITE_TOPIC,)], ids=["different names", "one name"])
-def test_largest_requests_of_every_api(names: tuple[str, ...], start_scene: Callable[..., Scene]) -> None:
+def test_largest_requests_of_every_api(
+    names: tuple[str, ...], start_scene: Callable[..., Scene], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire_connection, "TIMEOUT_S", LONG_ANSWER_S_MAX)
     scene = start_scene()
     warm_up(scene, served_requests(names))
     for request in served_requests(names):
         ask(scene.bootstrap, request)
         measured = scene.measure()
-        assert measured.longest_turn_cpu_ms <= CPU_MS_MAX, f"{request}: {measured}"
+        cpu_ms_max = LONG_CPU_MS_MAX.get(request.api.key, CPU_MS_MAX)
+        assert measured.longest_turn_cpu_ms <= cpu_ms_max, f"{request}: {measured}"
         assert measured.rss_growth_bytes <= RSS_GROWTH_MAX, f"{request}: {measured}"
+        scene.begin()

@@ -51,6 +51,8 @@ ANSWERS_MAX = 8
 WRITE_BYTES = 256 * 1024
 TICK_S = 1.0
 STALLED_AFTER_S = 2.0
+STALLED_MIN_S = 0.5
+"""The more clients wait for a slot, the shorter is the patience with those that take nothing of their answer."""
 ChosenPartitions: TypeAlias = dict[str, int]
 """The partitions of one connection, by topic."""
 
@@ -106,8 +108,8 @@ class AnswerSlots:
     """Bounds the memory of answers to CONSUME: only `count` of them are read and sent at the same time.
 
     A client that does not read its answer keeps its slot while no other client needs it. When all slots are taken and
-    other clients wait, as many connections are closed whose clients have read nothing for PATIENCE_S; a slow client
-    goes on."""
+    other clients wait, as many connections are closed whose clients have read nothing for STALLED_AFTER_S, or less if
+    many wait; a slow client goes on."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -143,11 +145,12 @@ class AnswerSlots:
             self._check = None
         if not self._waiting:
             return
-        stuck = [slot for slot in self._taken if slot.is_sending and loop.time() - slot.progress_s >= STALLED_AFTER_S]
+        stalled_after_s = max(STALLED_MIN_S, STALLED_AFTER_S / (1 + len(self._waiting) / self._count))
+        stuck = [slot for slot in self._taken if slot.is_sending and loop.time() - slot.progress_s >= stalled_after_s]
         for slot in sorted(stuck, key=lambda slot: slot.progress_s)[: len(self._waiting)]:
             slot.is_sending = False
             slot.close_connection()
-        self._check = loop.call_later(STALLED_AFTER_S / 4, self._close_stuck)
+        self._check = loop.call_later(STALLED_MIN_S / 2, self._close_stuck)
 
 
 class _Sender:
@@ -220,8 +223,10 @@ class AdrListener:
             if len(self._connections) < self._connections_max:
                 self._connections.add(task)
                 await self._converse(reader, writer, chosen)
-        except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError, TimeoutError):
-            pass  # the client is gone or was silent for too long, or the broker stops
+        except (asyncio.CancelledError, TimeoutError):  # the client reads or sends nothing, or the broker stops
+            writer.transport.abort()  # `close` would wait until the client has taken everything
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass  # the client is gone
         except Exception:
             log.exception("closing a connection of the ADR server")
         finally:
@@ -243,21 +248,21 @@ class AdrListener:
             try:
                 request = await self._read(reader, length, frame_type, task)
             except MalformedFrameError as error:
-                await self._send(writer, Failure(answer_type(frame_type), str(error)))
+                await self._send(writer, encode_answer(Failure(answer_type(frame_type), str(error))))
                 return
             if isinstance(request, Consume):
                 async with self._answer_slots.slot(task.cancel) as slot:
-                    await self._send(writer, await self._answer(request, frame_type, chosen, host), slot)
+                    await self._send(writer, await self._encoded(request, frame_type, chosen, host), slot)
             else:
-                await self._send(writer, await self._answer(request, frame_type, chosen, host))
+                await self._send(writer, await self._encoded(request, frame_type, chosen, host))
 
-    async def _send(self, writer: asyncio.StreamWriter, answer: Answer, slot: AnswerSlot | None = None) -> None:
+    async def _send(self, writer: asyncio.StreamWriter, answer: bytes, slot: AnswerSlot | None = None) -> None:
         """Send in pieces: what the client does not take yet is held once, here, and not in the transport too."""
-        data = memoryview(encode_answer(answer))
+        data = memoryview(answer)
         for start in range(0, len(data), WRITE_BYTES):
             if slot is not None:
                 slot.note_progress()
-            writer.write(data[start : start + WRITE_BYTES])
+            writer.write(bytes(data[start : start + WRITE_BYTES]))  # a view would keep the whole answer in memory
             async with asyncio.timeout(self._idle_s):
                 await writer.drain()
 
@@ -291,6 +296,10 @@ class AdrListener:
                 raise asyncio.IncompleteReadError(b"", large.size_bytes)
             room[: len(data)] = data
             self._memory.received(large, len(data))
+
+    async def _encoded(self, request: Request, frame_type: int, chosen: ChosenPartitions, host: str) -> bytes:
+        """Return the answer as bytes only: while it is sent, its messages are not in memory a second time."""
+        return encode_answer(await self._answer(request, frame_type, chosen, host))
 
     async def _answer(self, request: Request, frame_type: int, chosen: ChosenPartitions, host: str) -> Answer:
         try:
