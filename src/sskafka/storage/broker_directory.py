@@ -38,6 +38,8 @@ CLOSING_THREADS = 16
 FEW_LOGS = 8
 """So few logs are closed without threads."""
 PROGRESS_LINES_MAX = 10
+MANY_LOGS = 1000
+"""With fewer logs a clean start takes less than a second or two."""
 
 _log = logging.getLogger(__name__)
 
@@ -82,6 +84,7 @@ class LogDir:
         names = [entry.name for entry in disk.entries(path) if entry.is_directory] if failure is None else []
         parsed = [(parse_directory_name(name, meta.partition_base), name) for name in names]
         self.unclaimed = {topic_partition: name for topic_partition, name in parsed if topic_partition is not None}
+        self._found_logs = len(self.unclaimed)
         self.deleted = [os.path.join(path, name) for name in names if is_deleted(name)]
         futures = {os.path.join(path, name): parse_future_name(name, meta.partition_base) for name in names}
         self.interrupted = {copy: topic_partition for copy, topic_partition in futures.items() if topic_partition}
@@ -127,6 +130,14 @@ class LogDir:
 
     def cleaned_before(self, topic_partition: TopicPartition) -> int | None:
         return self._cleaned_offsets.offsets.get(topic_partition)
+
+    def claim(self, topic_partition: TopicPartition) -> None:
+        """The log of a partition is open. Tell how far a start has come if the directory has many logs."""
+        if self.unclaimed.pop(topic_partition, None) is None or self._found_logs < MANY_LOGS:
+            return
+        opened = self._found_logs - len(self.unclaimed)
+        if opened % (self._found_logs // PROGRESS_LINES_MAX) == 0:
+            _log.info("opened %d of %d logs in %s", opened, self._found_logs, self.path)
 
     def forget_partition(self, topic_partition: TopicPartition) -> str:
         """Stop serving the partition from this directory. Return the name of its directory."""

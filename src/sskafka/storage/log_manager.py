@@ -136,7 +136,7 @@ class LogManager:
         recovered = self._recovering.take(topic_partition)
         if recovered is None:
             recovered = self._recover(home, path, topic_partition, config, now_ms, is_new)
-        home.unclaimed.pop(topic_partition, None)
+        home.claim(topic_partition)
         log = make_log(home.health, path, topic_partition, config, recovered, home.flusher, topic_id, report)
         self._adopt(home, log, now_ms, is_new)
         return log

@@ -3,6 +3,7 @@
 import errno
 import gc
 import json
+import logging
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -12,6 +13,7 @@ from logs import NOW_MS, append, read_records
 from simulated_disk import SimulatedDisk
 
 from sskafka.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID, TopicPartition
+from sskafka.storage import broker_directory
 from sskafka.storage.disk import Disk, OsDisk
 from sskafka.storage.errors import LogDirectoryError, StorageError
 from sskafka.storage.log import Log
@@ -437,3 +439,19 @@ def test_checkpoints_in_a_thread_allow_new_logs(disk: SimulatedDisk) -> None:
         gc.set_threshold(*thresholds)
         gc.callbacks.remove(open_another)
     assert disk.exists("/a/recovery-point-offset-checkpoint")
+
+
+def test_a_start_with_many_logs_tells_how_far_it_is(
+    disk: SimulatedDisk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(broker_directory, "MANY_LOGS", 20)
+    manager = start(disk)
+    for partition in range(25):
+        open_log(manager, partition)
+    manager.close(broker_epoch=1)
+    caplog.set_level(logging.INFO)
+    again = start(disk)
+    for partition in range(25):
+        open_log(again, partition)
+    lines = [record.getMessage() for record in caplog.records if "opened" in record.getMessage()]
+    assert lines == [f"opened {number} of 25 logs in /a" for number in range(2, 25, 2)]
