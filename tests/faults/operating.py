@@ -131,7 +131,7 @@ def create_inputs(bootstrap: str) -> None:
 
 
 class InputWriter:
-    """Writes tick after tick from a thread of its own, whatever becomes of the brokers, until it is told to end.
+    """Writes tick after tick from a thread of its own, whatever happens to the brokers, until it is stopped.
 
     A tick that was perhaps written is written again: what counts as input is what is in the topics in the end."""
 

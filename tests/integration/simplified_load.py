@@ -92,7 +92,7 @@ def working(*workers: Writer | Reader) -> Iterator[Callable[[], None]]:
 
 
 def verify(writer: Writer, *readers: Reader) -> None:
-    """Every reader saw every number, in order, once, where the writer was told that it is."""
+    """Check that every reader saw every number once, in order, at the offset that the writer received."""
     for reader in readers:
         deadline = time.monotonic() + 15
         while reader.count() < writer.count() and time.monotonic() < deadline:

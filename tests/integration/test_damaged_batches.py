@@ -1,4 +1,4 @@
-"""Bytes of segment files change behind the brokers' backs: consumers read everything, or are told what is damaged."""
+"""Bytes of segment files change while brokers run: consumers read everything, or get an error for damaged offsets."""
 
 from collections.abc import Iterator
 from pathlib import Path

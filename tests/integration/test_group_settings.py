@@ -1,4 +1,5 @@
-"""Settings of single groups on the wire: changed, shown, stored, and told to members with their next heartbeat."""
+"""Settings of single groups over the protocol: changed, described, stored, and sent to members with their next
+heartbeat."""
 
 from typing import Any
 

@@ -196,7 +196,7 @@ def replicas_of(connection: Connection, partition: int) -> list[int]:
 def test_a_replica_that_leaves_and_comes_back_needs_no_offline_directory(
     two_brokers: tuple[BrokerProcess, BrokerProcess], tmp_path: Path, since: str
 ) -> None:
-    """It begins anew in a directory that works; found there again after a repair, the old copy is set aside."""
+    """The replica starts over in a working directory; after a repair, the old copy is found and set aside."""
     one, two = two_brokers
     with Connection(one.bootstrap) as connection:
         create_on_second(connection)
@@ -234,7 +234,7 @@ def test_a_replica_that_leaves_and_comes_back_needs_no_offline_directory(
 def test_a_start_without_one_of_the_directories(
     two_brokers: tuple[BrokerProcess, BrokerProcess], tmp_path: Path
 ) -> None:
-    """What is in the others is served, what was in it is led elsewhere and not begun anew; repaired, it is back."""
+    """The broker serves the other directories, other brokers lead the failed replicas, which return after a repair."""
     one, two = two_brokers
     with Connection(one.bootstrap) as connection:
         create_on_second(connection)

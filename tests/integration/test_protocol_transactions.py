@@ -164,7 +164,7 @@ def test_an_open_transaction_survives_a_crash_of_the_broker(start_broker: StartB
 
 
 def test_a_hanging_transaction_can_be_aborted_by_its_partition(start_broker: StartBroker) -> None:
-    """Where leaders do not verify, a late batch hangs; the partition's leader can be told to end it."""
+    """If leaders do not verify transactions, a late batch leaves one open; a marker to the leader ends it."""
     broker: BrokerProcess = start_broker({**SMALL, "transaction.partition.verification.enable": "false"})
     with Connection(broker.bootstrap) as connection:
         connection.create_topic("orders")

@@ -23,7 +23,7 @@ STOP_TIMEOUT_S = 60
 
 @contextmanager
 def cluster_up(directory: Path, *options: str) -> Iterator[str]:
-    """Yield the READY line; stop the cluster and check that it told no password."""
+    """Yield the READY line; stop the cluster and check that it printed no password."""
     ports = ("--kafka-port", "0", "--http-port", "0")
     command = [SSKAFKA, "cluster", "up", "-n", "2", "--dir", str(directory), *ports, *options]
     log = directory.with_suffix(".stderr")

@@ -1,4 +1,4 @@
-"""Real clients through every security protocol and mechanism, and what they are told when they may not come in."""
+"""Real clients with every security protocol and mechanism, and the errors of clients that fail to authenticate."""
 
 import asyncio
 import ssl

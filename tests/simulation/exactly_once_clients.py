@@ -64,7 +64,7 @@ class Died(Exception):  # noqa: N818
 
 
 class Transaction:
-    """What a producer wrote, and what it was told of the end."""
+    """The records that a producer wrote, and the outcome that it received."""
 
     def __init__(self, name: str, number: int) -> None:
         self.name = name
@@ -257,7 +257,7 @@ class Producer:
         await self._until_done("AddPartitionsToTxn", self._at_coordinator(added), retried)
 
     async def _commit_offset(self, transaction: Transaction) -> None:
-        """The number of the transaction, so that it can be told by whom the offset was committed."""
+        """The number of the transaction, which identifies the producer that committed the offset."""
         if not self._versions.bumps_epochs:
             await self._add_offsets()
         topics = [

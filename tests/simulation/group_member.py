@@ -24,7 +24,7 @@ HEARTBEAT_MS = 1_000
 
 
 class Witness(Protocol):
-    """Checks what members are told."""
+    """Checks the responses that members receive."""
 
     loss: float
 

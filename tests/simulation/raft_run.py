@@ -209,7 +209,7 @@ class Run:
             self.cluster.act(member, lambda member=member: member.node.resign(self.cluster.now_ms))
 
     def _tell_falsehoods(self) -> None:
-        """Members are told that nodes are down which may well be up, a few times within a moment."""
+        """Report nodes as down that may be up to members, a few times in quick succession."""
         for _ in range(1 + self.random.randrange(6)):
             member = self._some_up_member()
             if member is not None:

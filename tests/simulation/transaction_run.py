@@ -114,7 +114,8 @@ def _batches(log: Log) -> Iterator[tuple[BatchHeader, EndTransactionMarker | Non
 
 
 class Producer:
-    """Writes one record a partition at a time, waits for it, and ends its transaction; begins anew when unsure."""
+    """Writes one record a partition at a time, waits for it, and ends its transaction; starts over if the outcome is
+    unknown."""
 
     def __init__(self, run: Run, transactional_id: str, name: str, version: int) -> None:
         self._run = run
@@ -246,7 +247,7 @@ class Producer:
             self._ask(operation, written)
 
     def _failed(self) -> None:
-        """Fenced, timed out, or unsure: whatever it is, take the identity up anew, if it is still this one's."""
+        """After fencing, a timeout or an unknown outcome, initialize the id again, unless another producer has it."""
         self._run.outcomes.pop(self._transaction, None)
         self._initialize(self._identity)
 

@@ -431,7 +431,7 @@ class Batches:
         self._monkeypatch = monkeypatch
 
     def job(self, run: str, batch: int, *tasks: Sequence[int]) -> tuple[NumberedBatchWriter, list[Any]]:
-        """The writer and what its tasks have told; nothing is committed."""
+        """Return the writer and the results of its tasks; nothing is committed."""
         options = sink_options({**self._options, "queryRun": run, "batchId": str(batch)})
         writer, written = NumberedBatchWriter(options), []
         for slot, values in enumerate(tasks):

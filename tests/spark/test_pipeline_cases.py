@@ -1,4 +1,4 @@
-"""Test cases of pipelines: what passes, what differs and how it is told, on real Spark without a broker."""
+"""Test cases of pipelines that pass and that fail, with their messages, on real Spark without a broker."""
 
 import re
 from pathlib import Path

@@ -66,7 +66,7 @@ class LabConsumer:
         self.owned: Partitions = NOTHING
         self.assigned: Partitions = NOTHING
         self.has_missed_answer = False
-        """Then it says everything anew, as clients do after an error."""
+        """Send all fields with the next heartbeat, as clients do after an error."""
 
     def join(self) -> Asked:
         self.epoch, self.owned = 0, NOTHING
@@ -85,7 +85,7 @@ class LabConsumer:
         )
 
     def beat(self) -> Asked:
-        """Says what it owns and takes on what it is told, giving up what is not its own any more."""
+        """Report the owned partitions, apply the assignment, and revoke partitions that are no longer assigned."""
         owned = [TopicPartitions(topic, indexes) for topic, indexes in by_topic(self.owned)]
         request = ConsumerGroupHeartbeatRequest(
             self.group_id, self.member_id, self.epoch, instance_id=self.instance_id, topic_partitions=owned

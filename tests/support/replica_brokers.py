@@ -161,7 +161,7 @@ class ReplicaBroker:
         return self.replicas.find(topic_id, index)
 
     def maybe_partition(self, topic_id: Uuid, index: int = 0) -> Partition | None:
-        """None while the metadata has not told this broker of it."""
+        """Return the partition; None while this broker's metadata does not have it."""
         try:
             return self.replicas.find(topic_id, index)
         except (UnknownTopicIdError, UnknownTopicOrPartitionError):

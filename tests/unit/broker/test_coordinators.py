@@ -1,4 +1,4 @@
-"""Coordinators that are made when they are needed, and hear of nothing that was before this broker was in service."""
+"""Coordinators are created on demand, and receive no metadata from before this broker was in service."""
 
 from collections.abc import Iterator
 
@@ -59,7 +59,7 @@ def test_nothing_is_made_without_need(broker: Broker) -> None:
 
 
 def test_what_a_start_replays_is_told_as_it_is_in_the_end(broker: Broker) -> None:
-    """Deletions among it may be of topics that have been made anew since."""
+    """It may contain deletions of topics that have been created again since."""
     image = image_with("__state", "orders")
     deletion = MetadataDelta(topics_deleted={b"old": image.topics_by_name["orders"]})
     broker.need.metadata_changed(MetadataDelta.from_empty(image), image)

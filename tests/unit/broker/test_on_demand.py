@@ -1,4 +1,4 @@
-"""Parts that are imported on demand: what type checkers see is what there is, and a start imports none of it."""
+"""Parts that are imported on demand: the names for type checkers exist, and a start imports none of them."""
 
 import ast
 import subprocess

@@ -1,4 +1,4 @@
-"""ACLs from the words of kafka-acls."""
+"""ACLs from the options of kafka-acls."""
 
 import pytest
 

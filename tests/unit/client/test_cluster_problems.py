@@ -1,4 +1,4 @@
-"""What `find_problems` makes of the answers of brokers."""
+"""The problems that `find_problems` derives from the responses of brokers."""
 
 import pytest
 

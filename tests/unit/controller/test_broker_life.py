@@ -1,4 +1,4 @@
-"""A broker's dealings with a controller that answers as it is told to."""
+"""The life cycle of a broker against a controller whose responses the test sets."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -20,7 +20,7 @@ FAST = {"broker.session.timeout.ms": "200", "broker.heartbeat.interval.ms": "20"
 
 
 class ScriptedController:
-    """Registers a broker as told; it is unfenced once it has replayed its registration."""
+    """Answers registrations as the test sets; the broker is unfenced once it has replayed its registration."""
 
     def __init__(self, *registrations: ErrorCode) -> None:
         self.registrations = list(registrations)

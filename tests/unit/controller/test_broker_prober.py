@@ -1,4 +1,4 @@
-"""What a voter finds at a broker's address, over real sockets."""
+"""Probes of broker addresses by a voter, over real sockets."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping

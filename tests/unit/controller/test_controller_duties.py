@@ -1,4 +1,4 @@
-"""What the active controller does unasked."""
+"""The periodic work of the active controller."""
 
 import asyncio
 from collections import deque

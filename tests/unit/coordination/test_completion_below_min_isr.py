@@ -1,4 +1,4 @@
-"""A transaction whose markers are written completes when its coordinator's partition has enough replicas again."""
+"""A transaction with written markers completes when its coordinator's partition has enough in-sync replicas again."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -112,7 +112,7 @@ def test_a_transaction_completes_soon_after_replicas_are_back(away_ms: int) -> N
 
 
 def test_a_log_that_refuses_the_append_itself_is_tried_again() -> None:
-    """The in-sync set may shrink between the check and the append: then the shard is loaded anew."""
+    """The ISR may shrink between the check and the append; then the shard is loaded again."""
     world = World()
     world.lab.log.append_error = NotEnoughReplicasError("one is not enough")
     world.markers_are_written()

@@ -1,4 +1,4 @@
-"""Decide, append, replay, answer: what a context promises, whatever the shard on it does."""
+"""Decide, append, replay, answer: the guarantees of a context, for any shard."""
 
 import pytest
 from coordinator_lab import CoordinatorLab, Sums
@@ -191,7 +191,7 @@ def test_while_too_few_replicas_are_in_sync_nothing_changes_and_nothing_is_loade
 
 
 def test_a_decision_is_not_replayed_while_nothing_can_be_written(lab: CoordinatorLab) -> None:
-    """Otherwise all that is under way would begin anew with every try: markers would be written again and again."""
+    """Otherwise each attempt would restart all operations in progress, and markers would be written repeatedly."""
     lab.log.is_writable, lab.log.append_error = False, NotEnoughReplicasError("one is not enough")
     shard = lab.context.shard
     assert lab.add("a", 1).code is ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -499,7 +499,7 @@ def test_a_timer_waits_until_its_decision_can_be_written(lab: CoordinatorLab) ->
 
 
 def test_a_timer_whose_decision_cannot_be_written_is_not_lost(lab: CoordinatorLab) -> None:
-    """It is made anew with the machine: nobody may be watched by a timer that has gone off for nothing."""
+    """The timers are created again with the shard: none may have fired without effect."""
     asked = Asked()
     shard = lab.context.shard
     shard.parameters.timers.schedule("t", 100, lambda now_ms: responding(shard, asked))

@@ -1,4 +1,4 @@
-"""What the coordinator of groups makes of news about topics."""
+"""How the group coordinator handles created, deleted and extended topics."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -156,7 +156,7 @@ def test_offsets_do_not_outlive_a_topic_that_is_made_anew_at_once(lab: ConsumerL
 
 
 def test_a_group_waits_for_replicas_instead_of_being_loaded_anew(groups: GroupCoordinator) -> None:
-    """Everybody else's rebalances on the same shard would begin anew with every try."""
+    """Otherwise each attempt would restart the rebalances of all other groups of the shard."""
     contexts = OneContext()
     groups.runtime = cast(CoordinatorRuntime[GroupCoordinatorShard], cast(Any, contexts))
     joining = JoinGroupRequest("g", 10_000, 30_000, protocol_type="consumer")

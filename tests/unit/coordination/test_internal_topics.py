@@ -1,4 +1,4 @@
-"""What the internal topics are made of."""
+"""The settings with which internal topics are created."""
 
 import pytest
 

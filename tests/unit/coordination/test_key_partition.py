@@ -1,4 +1,4 @@
-"""Keys land where Java's hash of strings puts them."""
+"""Groups and transactional ids map to partitions by Java's String.hashCode."""
 
 import pytest
 

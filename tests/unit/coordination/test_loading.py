@@ -1,4 +1,4 @@
-"""Shards that are loaded at once share the turns of the loop."""
+"""Shards that are loaded at the same time share the turns of the event loop."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""What a shard has to write before anything else, while its log cannot be written to."""
+"""Operations that a shard runs before all others once its log can be written again."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What the coordinator of transactions tells the leaders of partitions."""
+"""The responses of the transaction coordinator to the leaders of partitions."""
 
 from typing import Any, cast
 

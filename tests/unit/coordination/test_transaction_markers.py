@@ -1,4 +1,4 @@
-"""Markers on their way to the leaders: grouped, tried again, and given up only where somebody else took over."""
+"""Transaction markers are grouped by leader and retried until another broker coordinates the transaction."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

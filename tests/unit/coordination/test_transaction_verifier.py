@@ -1,4 +1,4 @@
-"""Leaders that ask the coordinator of a transaction, wherever it is."""
+"""Leaders verify transactions at the coordinator, whether it is local or remote."""
 
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple

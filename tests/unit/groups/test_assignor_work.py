@@ -1,4 +1,4 @@
-"""Who reads what: even shares, few moves, and work that grows with members and partitions, not with their product."""
+"""Assignors: even shares, few moves, and a cost that grows with members and partitions, not with their product."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""From joining to an assignment, and what goes wrong on the way."""
+"""Rebalances of classic groups, from JoinGroup to the assignment, and their failures."""
 
 import pytest
 from group_lab import GROUP, REBALANCE_MS, SESSION_MS, GroupLab

@@ -1,4 +1,4 @@
-"""Whose commits count in a consumer group: by member epoch, and by the epoch since which a partition is owned."""
+"""Which commits a consumer group accepts: by member epoch, and by the epoch since which a partition is owned."""
 
 import pytest
 from consumer_lab import ConsumerLab, LabConsumer

@@ -1,4 +1,4 @@
-"""When the epochs of a consumer group count up, and when its target follows: the rules of Apache Kafka 4.3."""
+"""When the epoch of a consumer group increases, and when its target assignment follows, as in Apache Kafka 4.3."""
 
 import pytest
 from consumer_lab import REBALANCE_MS, ConsumerLab, LabConsumer, settle, topic_id

@@ -1,4 +1,4 @@
-"""What a refused ConsumerGroupHeartbeat says: the codes and sentences of Apache Kafka 4.3, which tools print."""
+"""Error codes and messages of rejected ConsumerGroupHeartbeats, which are those of Apache Kafka 4.3."""
 
 from typing import Any
 

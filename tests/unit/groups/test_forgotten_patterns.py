@@ -1,4 +1,4 @@
-"""More patterns than are remembered: no group misses a topic for that."""
+"""With more patterns than the cache holds, no group misses a topic."""
 
 import pytest
 from consumer_lab import ConsumerLab, LabConsumer

@@ -1,4 +1,4 @@
-"""Decisions about groups change nothing that the log keeps: replaying their records does, here and on other brokers."""
+"""Decisions about groups change no logged state; replaying their records does, on this broker and on others."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Records of __consumer_offsets against bytes as Apache Kafka writes them."""
+"""Records of __consumer_offsets have the bytes that Apache Kafka writes."""
 
 import pytest
 from group_lab import GROUP, GroupLab

@@ -1,4 +1,4 @@
-"""A group changes its protocol while its members go on: classic to consumer, one member at a time, and back."""
+"""A group migrates between the classic and the consumer protocol, one member at a time, while members keep working."""
 
 from struct import Struct
 
@@ -81,7 +81,7 @@ class OldConsumer:
         return GroupLab.heartbeat(self.lab, self.member_id, self.generation, self.instance_id)
 
     def beat(self) -> None:
-        """As clients do: heartbeat, and join again when told so."""
+        """Heartbeat, and rejoin if the response says so, as clients do."""
         if self.heartbeat() in {ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION}:
             assert self.join().code is ErrorCode.NONE
             self.sync()

@@ -1,4 +1,4 @@
-"""Offsets: whose word counts, what transactions do to them, when they are forgotten."""
+"""Offsets of groups: who may commit, transactional commits, and expiry."""
 
 import pytest
 from group_lab import GROUP, GroupLab
@@ -32,7 +32,7 @@ def test_anybody_may_commit_for_a_group_without_members(lab: GroupLab) -> None:
 
 
 def test_a_generation_of_a_group_that_is_not_there_is_refused(lab: GroupLab) -> None:
-    """Clients that know of member epochs are told that there is no group; others know only of generations."""
+    """Clients that support member epochs learn that there is no group; other clients know only generations."""
     somebody = OffsetCommitter("somebody", None, 3)
     assert lab.commit(5, somebody) is ErrorCode.GROUP_ID_NOT_FOUND
     assert lab.commit(5, somebody._replace(is_too_old_for_epochs=True)) is ErrorCode.ILLEGAL_GENERATION

@@ -1,4 +1,4 @@
-"""The story of a group, as people ask for it."""
+"""The timeline of a group: its events and their reasons."""
 
 from group_lab import SESSION_MS, GroupLab
 

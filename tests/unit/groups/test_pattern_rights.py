@@ -1,4 +1,4 @@
-"""Patterns match the topics that a member may describe: now, and when ACLs change."""
+"""Patterns match only topics that a member may describe, also after a change of ACLs."""
 
 import pytest
 from consumer_lab import ConsumerLab, LabConsumer

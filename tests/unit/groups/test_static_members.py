@@ -1,4 +1,4 @@
-"""Members with a group.instance.id: a restart is no rebalance, and of two with one id the newer counts."""
+"""Static members: a restart causes no rebalance, and the newer of two members with the same instance id is kept."""
 
 import pytest
 from group_lab import SESSION_MS, Asked, GroupLab

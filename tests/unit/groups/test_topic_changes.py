@@ -1,4 +1,4 @@
-"""What a change of topics costs groups that it does not concern, and that it is never missed by those it does."""
+"""A change of topics costs little for groups that it does not concern, and is never missed by those that it does."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""A node never starts with less metadata than it once had on its disk, whatever happened to the file since."""
+"""A node never starts with less metadata than was once on its disk, however its files were damaged."""
 
 import asyncio
 import shutil

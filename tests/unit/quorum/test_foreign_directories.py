@@ -1,4 +1,4 @@
-"""Directories that others prepared: by Apache Kafka, or by hand with no more than a log."""
+"""Directories that SSKafka did not format: those of Apache Kafka, and directories that contain only a log."""
 
 import asyncio
 import shutil

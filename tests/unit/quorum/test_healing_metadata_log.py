@@ -1,4 +1,4 @@
-"""What a voter with other voters beside it does about damaged metadata files when it opens them."""
+"""How a voter opens damaged metadata files if there are other voters from which it can fetch the records."""
 
 import asyncio
 import shutil

@@ -1,4 +1,4 @@
-"""Quorums of several nodes: what one decides all learn, whatever happens to the one."""
+"""Quorums of several nodes: every node learns what one of them has committed, even if that node fails."""
 
 import asyncio
 import errno

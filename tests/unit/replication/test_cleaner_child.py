@@ -1,4 +1,4 @@
-"""A cleaner process, from its start to its end."""
+"""The life cycle of a cleaner process."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""What the cleaner tells of itself."""
+"""Metrics of the log cleaner."""
 
 from compacting import compact, put
 from logs import NOW_MS, reopen

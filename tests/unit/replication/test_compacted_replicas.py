@@ -1,4 +1,4 @@
-"""Replicas compact their logs each for itself; they agree on what is left all the same."""
+"""Replicas compact their logs independently, and readers of each replica see the same last record of every key."""
 
 import pytest
 from compacting import compact, pairs_of, put

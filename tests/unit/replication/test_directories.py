@@ -84,7 +84,7 @@ def test_a_directory_that_fails_in_a_thread_is_taken_offline_on_the_loop() -> No
 
 
 class Controller(TaskLink):
-    """Answers with what it was given to answer, then with success."""
+    """Answers with these outcomes, one after the other, then with success."""
 
     def __init__(self, *answers: Exception | ErrorCode, refuses: ErrorCode = ErrorCode.NONE) -> None:
         super().__init__()

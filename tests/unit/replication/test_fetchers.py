@@ -1,4 +1,4 @@
-"""Which connection fetches which partition."""
+"""The assignment of partitions to fetch connections."""
 
 from types import SimpleNamespace
 from typing import Any

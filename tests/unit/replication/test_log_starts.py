@@ -1,4 +1,4 @@
-"""Logs that begin later: DeleteRecords on every replica, and retention as housekeeping does it."""
+"""Advances of the log start offset: DeleteRecords on every replica, and retention by housekeeping."""
 
 import asyncio
 import errno

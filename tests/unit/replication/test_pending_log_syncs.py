@@ -1,4 +1,4 @@
-"""Followers and producers that wait for a log's sync, when the log begins anew or gives way to another."""
+"""Followers and producers that wait for a sync of a log while the log is restarted or replaced."""
 
 import errno
 

@@ -98,7 +98,7 @@ def test_readers_are_not_held_back_before_the_start_of_the_log(cluster: ReplicaC
 
 
 def test_a_follower_that_lost_a_marker_by_truncation_holds_readers_back_again(cluster: ReplicaCluster) -> None:
-    """The old leader has a marker that nobody else has; the next one has to write it anew."""
+    """Only the old leader has the marker, so the next leader has to write it again."""
     write(cluster, ME, 0)
     cluster.time.run_for(500)
     cluster.controller.move_leader(0, FOLLOWER)

@@ -1,4 +1,4 @@
-"""Three brokers on virtual time: what producers, consumers and followers see of replication."""
+"""Replication of three brokers on virtual time, as producers, consumers and followers observe it."""
 
 import pytest
 from replica_cluster import CONTROLLER, TOPIC_ID, ReplicaCluster, Weather

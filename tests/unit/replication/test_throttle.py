@@ -1,4 +1,4 @@
-"""Catching up at a given rate: the arithmetic, and three brokers on virtual time."""
+"""Replication quotas: the computation of rates, and three brokers on virtual time."""
 
 from dataclasses import replace
 

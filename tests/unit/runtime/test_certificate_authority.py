@@ -1,4 +1,4 @@
-"""Certificates that TLS libraries accept, in files that only their owner reads."""
+"""The certificates of the private authority are accepted by TLS libraries, and only their owner can read the files."""
 
 import ssl
 import stat

@@ -1,4 +1,4 @@
-"""Waiting for offsets or for a time to be over, whatever comes first, and being told once."""
+"""A delayed operation completes once, when its offsets are reached or its timeout expires."""
 
 from virtual_time import VirtualTime
 

@@ -1,4 +1,4 @@
-"""Which descriptors connections may take, and the spare ones of the disk."""
+"""How many descriptors connections may use, and the spare descriptors of the disk."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Keys and certificates in every format that is read, those that are refused, and their reload."""
+"""Keys and certificates in all supported formats, rejected files, and the reload of changed files."""
 
 import os
 import ssl

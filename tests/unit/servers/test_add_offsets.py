@@ -1,4 +1,4 @@
-"""AddOffsetsToTxn: the coordinator takes on no partition of __consumer_offsets that it does not know.
+"""AddOffsetsToTxn: the coordinator adds no partition of __consumer_offsets that it does not know.
 
 At the end of the transaction it would take it for deleted, and its offsets would be pending for ever."""
 

@@ -1,4 +1,4 @@
-"""What a response needs from the disk is read in a thread and verified there."""
+"""A thread reads and verifies the parts of a response that are not in the page cache."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor

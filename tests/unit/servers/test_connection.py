@@ -1,4 +1,4 @@
-"""One connection against a transport made of lists: framing, order of answers, back-pressure, ends."""
+"""One connection with a transport made of lists: framing, order of responses, back-pressure, how connections end."""
 
 import asyncio
 import struct

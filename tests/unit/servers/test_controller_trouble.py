@@ -1,4 +1,4 @@
-"""A controller that cannot decide, because its disk is full: who asked is told so and keeps the connection."""
+"""While the controller cannot write because its disk is full, clients get an error and keep their connections."""
 
 import asyncio
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Followers' fetch sessions look only at partitions with news. On brokers of the simulated cluster."""
+"""Fetch sessions of followers read only partitions that have changed. Uses brokers of the simulated cluster."""
 
 import sys
 from pathlib import Path

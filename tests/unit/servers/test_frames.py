@@ -1,4 +1,4 @@
-"""Answers that are nothing but an error."""
+"""Responses that contain only an error code."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Answers of the group APIs that depend on more than what the coordinator says."""
+"""Responses of group APIs that depend on more than the answer of the coordinator."""
 
 import pytest
 

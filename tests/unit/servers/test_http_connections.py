@@ -1,4 +1,4 @@
-"""Which HTTP connections are closed, and when."""
+"""When HTTP connections are closed."""
 
 import asyncio
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""The broker pays for HTTP only in its child process."""
+"""The broker process does not import the modules of the HTTP server."""
 
 import subprocess
 import sys

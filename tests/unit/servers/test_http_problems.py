@@ -1,4 +1,4 @@
-"""What goes wrong behind the HTTP server, as callers see it."""
+"""Errors behind the HTTP server, as clients receive them."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Records without a key, placed by number of records, with other brokers that answer late or not at all."""
+"""Placement of records without a key, while other brokers answer late or not at all."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Which fault of an AlterReplicaLogDirs is told when there are several."""
+"""Which error AlterReplicaLogDirs returns if there are several."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Metadata, in versions that differ in what they can say."""
+"""Metadata in versions with different fields."""
 
 from types import SimpleNamespace
 from typing import Any

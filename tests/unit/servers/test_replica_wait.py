@@ -1,4 +1,4 @@
-"""The lab's `acks: all` against a cluster that is told what to answer."""
+"""The lab's `acks: all` against a cluster whose responses the test sets."""
 
 import asyncio
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Requests that are handled piece by piece get the response that they would get at once."""
+"""A request that is handled piece by piece gets the same response as one that is handled at once."""
 
 import asyncio
 from collections.abc import Generator

@@ -1,4 +1,4 @@
-"""Connections of SASL and TLS listeners: what is served before authentication, ends of sessions, strangers."""
+"""Connections of SASL and TLS listeners: APIs before authentication, expiry of sessions, clients that send garbage."""
 
 import asyncio
 import logging

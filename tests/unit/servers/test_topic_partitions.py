@@ -1,4 +1,4 @@
-"""Pages of topics, for those who may know of them."""
+"""Pages of DescribeTopicPartitions, without topics that the client may not describe."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Produce requests that may open a transaction: parked until the coordinator has spoken, and kept in their order."""
+"""Produce requests that may open a transaction are parked until the coordinator confirms it, and stay in order."""
 
 from collections.abc import Callable
 from types import SimpleNamespace

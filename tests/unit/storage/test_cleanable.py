@@ -1,4 +1,4 @@
-"""Which log is cleaned next, and whether it is time."""
+"""Which log is cleaned next, and when it is due."""
 
 import pytest
 from compacting import put

@@ -1,4 +1,4 @@
-"""Many logs are closed together: their syncs overlap, and one that fails keeps no other from being closed."""
+"""Logs are closed in parallel, and an error in one of them does not prevent the others from being closed."""
 
 import threading
 import time

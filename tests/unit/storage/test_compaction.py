@@ -1,4 +1,4 @@
-"""What compaction keeps and what it drops."""
+"""Which records compaction keeps and which it removes."""
 
 import pytest
 from compacting import LIMITS, batches_of, compact, job_for, keyed, pairs_of, put

@@ -1,4 +1,4 @@
-"""The key map, the throttle and the record spans that compaction is made of."""
+"""The parts of compaction: the key map, the throttle and the record spans."""
 
 import pytest
 from hypothesis import given

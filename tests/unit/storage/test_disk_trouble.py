@@ -1,4 +1,4 @@
-"""A disk that is full or breaks: nothing acknowledged is lost, nothing half-written is seen."""
+"""Full and failing disks: no acknowledged record is lost, and no partial write is visible."""
 
 import errno
 

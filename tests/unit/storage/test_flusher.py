@@ -1,4 +1,4 @@
-"""Group commit: who waits for which sync, and what is ready when."""
+"""Group commit: which append waits for which sync, and when its batches are ready."""
 
 import errno
 import gc

@@ -1,4 +1,4 @@
-"""A log as its leader and its readers use it."""
+"""Appends and reads of a log."""
 
 from random import Random
 

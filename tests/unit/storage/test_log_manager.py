@@ -1,4 +1,4 @@
-"""A broker's log directories."""
+"""The log directories of a broker."""
 
 import errno
 import gc

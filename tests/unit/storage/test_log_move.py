@@ -1,4 +1,4 @@
-"""A log that moves to another directory while it is written."""
+"""A log moves to another directory while records are appended."""
 
 import errno
 from random import Random

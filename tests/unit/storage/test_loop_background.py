@@ -1,4 +1,4 @@
-"""Group commit on a real loop, with real threads and a real disk."""
+"""Group commit on a real event loop, with threads and a real disk."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""The real disk keeps what the protocol promises."""
+"""The real disk implements the protocol `Disk`."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Logs that are deleted, moved or begun anew while threads sync for them."""
+"""Logs that are deleted, moved or restarted while threads sync their files."""
 
 import errno
 from random import Random

@@ -1,4 +1,4 @@
-"""However many producers come and go, a partition remembers a bounded number of them."""
+"""A partition keeps the state of a bounded number of producers."""
 
 import pytest
 from logs import NOW_MS, batch, reopen

@@ -1,4 +1,4 @@
-"""Idempotent producers and transactions, as the log sees them."""
+"""The state of idempotent and transactional producers in a log."""
 
 from typing import Any
 

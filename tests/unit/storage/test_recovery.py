@@ -1,4 +1,4 @@
-"""What a log is after its files were torn, flipped, lost or written by somebody else."""
+"""Recovery of logs whose files are torn, corrupted, missing, or written by another program."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Recovery after an unclean stop in threads of each log directory."""
+"""Recovery after an unclean shutdown, in threads of each log directory."""
 
 import errno
 import logging

@@ -1,4 +1,4 @@
-"""Which segments retention removes."""
+"""Which segments retention deletes."""
 
 import pytest
 from logs import NOW_MS, append, reopen

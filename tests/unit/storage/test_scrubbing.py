@@ -1,4 +1,4 @@
-"""The scrub notices every kind of damage in a segment, and readers get neither damaged bytes nor a silent gap."""
+"""The scrub detects every kind of damage in a segment, and readers get neither damaged bytes nor a silent gap."""
 
 from pathlib import Path
 

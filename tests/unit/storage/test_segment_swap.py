@@ -1,4 +1,4 @@
-"""A compaction that is interrupted at any of its steps leaves the old log or the new one, never a mix."""
+"""A compaction that is interrupted at any step leaves either the old log or the new one."""
 
 import errno
 from collections.abc import Callable

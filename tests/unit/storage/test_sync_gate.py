@@ -1,4 +1,4 @@
-"""Small files that must be on the disk before anything is acknowledged, and are written by a thread."""
+"""Small files that a thread must sync before newly appended batches are acknowledged."""
 
 import errno
 from random import Random

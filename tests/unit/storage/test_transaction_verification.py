@@ -1,4 +1,4 @@
-"""A leader lets nobody open a transaction that the coordinator has not confirmed (KIP-890)."""
+"""A leader accepts the first batch of a transaction only after the coordinator has confirmed it (KIP-890)."""
 
 import pytest
 from logs import NOW_MS, append, batch, decided_end, marker, reopen

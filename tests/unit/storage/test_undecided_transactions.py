@@ -1,4 +1,4 @@
-"""Transactions whose end is in the log but not below the high watermark: readers wait for it, whatever was reloaded."""
+"""Transactions whose marker is not below the high watermark stay undecided for readers, even after a reload."""
 
 import pytest
 from logs import NOW_MS, append, marker, reopen

@@ -1,4 +1,4 @@
-"""Checking and repairing a data directory: real files, damaged in every way that the check knows."""
+"""Checks and repairs of a log directory: real files with every kind of damage that the check detects."""
 
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Partitions added to a transaction, and leaders that ask whether they are in it."""
+"""Partitions are added to a transaction, and leaders verify that they were added."""
 
 import pytest
 

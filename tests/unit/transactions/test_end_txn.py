@@ -1,4 +1,4 @@
-"""EndTxn in both versions: what ends, what is a repetition, who is fenced."""
+"""EndTxn in both versions: which transactions end, which requests are repetitions, and which producers are fenced."""
 
 import pytest
 

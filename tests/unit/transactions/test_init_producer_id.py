@@ -1,4 +1,4 @@
-"""InitProducerId: epochs, fencing, recovery (KIP-360) and the end of a producer id's epochs."""
+"""InitProducerId: epochs, fencing, recovery (KIP-360), and the exhaustion of a producer id's epochs."""
 
 import pytest
 

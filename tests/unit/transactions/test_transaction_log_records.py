@@ -1,4 +1,4 @@
-"""Transactions as `__transaction_state` keeps them."""
+"""Encoding of transactions in `__transaction_state`."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The states of a transactional id and the value that carries them."""
+"""The states of a transactional id and their transitions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The machine of one partition of `__transaction_state`: records, answers, markers and time."""
+"""The shard of one partition of `__transaction_state`: records, answers, markers and timeouts."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable

@@ -1,4 +1,4 @@
-"""Two-phase commits (KIP-939): transactions without a timeout, and those that a new producer takes over as they are."""
+"""Two-phase commits (KIP-939): transactions without a timeout, and transactions that a new producer takes over."""
 
 from typing import Any
 

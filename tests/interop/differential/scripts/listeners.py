@@ -1,4 +1,4 @@
-"""Listeners that are added and removed while the broker runs, and what clients are told there."""
+"""Listeners that are added and removed while the broker runs, and the responses that clients get there."""
 
 import time
 from collections.abc import Callable
@@ -109,7 +109,7 @@ def served_while_running(session: Session) -> None:
 
 
 def asked_there(session: Session, connection: Connection, topic: str, topic_id: bytes) -> None:
-    """Nobody is told of the new listener, but it serves every request."""
+    """The new listener is not advertised, but it serves every request."""
     requests: dict[str, dict[str, Any]] = {
         "Metadata": {"topics": [{"name": topic}], "allow_auto_topic_creation": False},
         "DescribeTopicPartitions": {"topics": [{"name": topic}], "response_partition_limit": 10},

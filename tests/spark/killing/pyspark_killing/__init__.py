@@ -33,7 +33,7 @@ from sskafka.pipelines.connector.sink import NumberedBatchWriter, QueryBatch, St
 from sskafka.pipelines.connector.topic_batches import TopicBatches
 
 BATCH = 1
-"""Deaths happen in this batch, unless told otherwise, so that a batch before it is committed."""
+"""The batch in which processes are killed by default, so that a batch before it is committed."""
 
 
 class Death:
