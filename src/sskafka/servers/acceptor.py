@@ -11,6 +11,8 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import islice
 
 from sskafka.model.counters import AcceptorCounters
 from sskafka.runtime.descriptors import SHORTAGE, ConnectionDescriptors
@@ -21,6 +23,7 @@ ACCEPTS_MAX = 32
 """Connections accepted in one turn of the event loop."""
 RETRY_S = 0.2
 HANDSHAKE_TIMEOUT_S = 10.0
+HANDSHAKES_CLOSED_AT_ONCE = 8
 LOG_INTERVAL_S = 30.0
 _LATER = SHORTAGE | {errno.ENOBUFS, errno.ENOMEM}
 _MADE_NO_CONNECTION = (BlockingIOError, InterruptedError, ConnectionAbortedError)
@@ -48,6 +51,7 @@ class Acceptor:
         self._counters = counters
         self._make_room = make_room
         self._tls_context = tls_context
+        self._handshakes: dict[socket.socket, None] = {}  # the oldest first
         self._starting: set[asyncio.Task[None]] = set()
         self._retry: asyncio.TimerHandle | None = None
         self._logged_s: float | None = None
@@ -76,7 +80,7 @@ class Acceptor:
     def _accept(self) -> None:
         for _ in range(ACCEPTS_MAX):
             if not self._descriptors.has_room(self._bound.fileno()):
-                if self._make_room is None or not self._make_room():
+                if not self._close_handshakes() and (self._make_room is None or not self._make_room()):
                     self._pause()
                 return  # if a connection was closed, there is room in the next turn
             try:
@@ -93,6 +97,8 @@ class Acceptor:
     def _serve(self, accepted: socket.socket) -> None:
         accepted.setblocking(False)
         self._descriptors.took_one()
+        if self._tls_context is not None:
+            self._handshakes[accepted] = None
         task = self._loop.create_task(self._connect(accepted))
         self._starting.add(task)
         task.add_done_callback(self._starting.discard)
@@ -102,13 +108,28 @@ class Acceptor:
             if self._tls_context is None:
                 await self._loop.connect_accepted_socket(self._make_protocol, accepted)
             else:
-                await self._loop.connect_accepted_socket(
-                    self._make_protocol, accepted, ssl=self._tls_context(), ssl_handshake_timeout=HANDSHAKE_TIMEOUT_S
-                )
+                await self._connect_with_tls(accepted, self._tls_context())
         except OSError as error:
             self._descriptors.connection_closed()
             accepted.close()
             log.debug("%s: a connection ended before it was served: %s", self._name, error)
+
+    async def _connect_with_tls(self, accepted: socket.socket, context: ssl.SSLContext) -> None:
+        try:
+            await self._loop.connect_accepted_socket(
+                self._make_protocol, accepted, ssl=context, ssl_handshake_timeout=HANDSHAKE_TIMEOUT_S
+            )
+        finally:
+            self._handshakes.pop(accepted, None)
+
+    def _close_handshakes(self) -> bool:
+        """End the oldest TLS handshakes, which may belong to silent clients. Return False if there are none."""
+        oldest = list(islice(self._handshakes, HANDSHAKES_CLOSED_AT_ONCE))
+        for accepted in oldest:
+            del self._handshakes[accepted]
+            with suppress(OSError):  # the client is gone already
+                accepted.shutdown(socket.SHUT_RDWR)
+        return bool(oldest)
 
     # -- pauses
 
@@ -121,6 +142,7 @@ class Acceptor:
 
     def _maybe_resume(self) -> None:
         if not self._descriptors.has_room(self._bound.fileno()):
+            self._close_handshakes()
             self._retry = self._loop.call_later(RETRY_S, self._maybe_resume)
             return
         self._retry = None
