@@ -1,4 +1,4 @@
-"""Keeps a connection to every registered broker, on each voter of the quorum, to notice at once when a broker dies.
+"""Keep a connection to every registered broker, on each voter of the quorum, to detect at once that a broker has died.
 
     probe -> the broker answers -> wait until the connection breaks -> probe again at once
           -> anything else      -> noted (`brokers/presence` says what it proves) -> a growing pause -> probe again

@@ -1,7 +1,7 @@
 """The group coordinator of this broker: it passes each request to the context of the group's partition.
 
-Results are passed to the completion: response messages for requests about one group, and elsewhere what the docstring
-says. No method waits.
+Results are passed to the completion. They are response messages, unless the docstring of the method says otherwise. No
+method waits.
 """
 
 import uuid

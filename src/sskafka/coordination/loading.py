@@ -5,7 +5,7 @@ that is not in the page cache. A broker that starts, or takes over from another,
 partitions at once; `LoadingTurns` gives each turn to one of them. Requests in the meantime get
 COORDINATOR_LOAD_IN_PROGRESS.
 
-A record that cannot be read is skipped (unreadable_records.py). Only a batch header that does not say where the next
+A record that cannot be read is skipped (`UnreadableRecords`). Only a batch header that does not say where the next
 batch begins ends the load.
 """
 

@@ -3,7 +3,7 @@ such member is gone. Members stay in the group and keep their partitions.
 
     classic, no members          a tombstone removes the classic group; a new consumer group begins
     classic, with consumers      generation -> epochs; assignments -> targets; members keep the classic protocol
-    consumer, classic members    epoch -> generation; members are told to rejoin
+    consumer, classic members    epoch -> generation; members have to rejoin
 
 `group.consumer.migration.policy` says which directions are allowed.
 """

@@ -1,6 +1,6 @@
 """The next step of a member of a consumer group towards its target assignment.
 
-    partitions to revoke   the member is told, and the group waits   UNREVOKED_PARTITIONS, epoch as before
+    partitions to revoke   sent to the member; the group waits   UNREVOKED_PARTITIONS, epoch as before
     nothing to revoke      the member gets its free partitions       UNRELEASED_PARTITIONS while other members have some
                                                                      of them, STABLE otherwise; epoch of the target
 

@@ -4,7 +4,7 @@
     log.scrub.bytes.per.second     how fast segments are read
 
 Segments are verified one after the other in small steps, each in a thread (storage/scrubbing.py). Between the steps the
-scrubber rests, for as long as the rate asks and for much longer than a step takes: batches may be small, and checking
+scrubber pauses, as long as the rate requires and for much longer than a step takes: batches may be small, and checking
 them needs the interpreter that also serves clients. A reader that gets a bad batch from the disk has its segment
 verified at once.
 
@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 STEP_BYTES = 128 * 1024
 PAUSE_FACTOR = 19
-"""The scrubber rests this many times as long as a step took: it uses at most a twentieth of a core."""
+"""Length of a pause as a multiple of the last step: the scrubber uses at most a twentieth of a core."""
 CHECK_INTERVAL_S = 1.0
 RETRY_INTERVAL_MS = 10_000
 PROGRESS_INTERVAL_MS = 10_000

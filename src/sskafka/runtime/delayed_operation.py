@@ -9,7 +9,7 @@ wait fail (leadership moved, the topic was deleted), NOT_ENOUGH_REPLICAS_AFTER_A
 for a high watermark, a flush or a log start offset use this class: Produce, coordinators, transaction markers,
 DeleteRecords and the ADR server.
 
-Each partition has some `OffsetWaiters`, which are Kafka's purgatory. They keep a wait that has timed out until its
+The `OffsetWaiters` of a partition correspond to Kafka's purgatory. They keep a wait that has timed out until its
 offset is reached, and ignore it then.
 """
 

@@ -1,10 +1,10 @@
 """Checks that the leader makes on produced batches before it writes them. Either all batches pass or none is appended.
 
-The header of a batch says little that a client could not lie about, so the leader also looks at the records, as Apache
-Kafka does: their structure (records/inspection.py), keys on compacted topics, and timestamps. A header with a wrong
-largest timestamp is corrected.
+A client may send a header that does not match its records, so the leader also checks the records, as Apache Kafka does:
+their structure (records/inspection.py), keys on compacted topics, and timestamps. A header with a wrong largest
+timestamp is corrected.
 
-Looking at records takes time that others on the event loop wait for. A batch with many records, or one that
+Checking records takes time, during which the event loop serves no other request. A batch with many records, or one that
 decompresses to many bytes, raises ExpensiveBatchError: the caller has a thread `inspect` it and appends it with the
 result. What a batch may decompress to is bounded by DECOMPRESSION_FACTOR times max.message.bytes.
 """

@@ -136,7 +136,7 @@ class DurableLog(ReadableLog):
         return self._tail.awaits_sync
 
     def _maybe_report_no_room(self) -> None:
-        """Call `on_ready` although nothing is ready: those who wait for this log may continue with other logs."""
+        """Call `on_ready` although nothing is ready, so that callers that wait continue with other logs."""
         if self.lacks_room and self.on_ready is not None:
             self.on_ready()
 
@@ -176,7 +176,7 @@ class DurableLog(ReadableLog):
         return plan
 
     def finish_closing(self, plan: FlushPlan | None) -> None:
-        """Tell those who wait for the sync, and release the files."""
+        """Complete the flush for requests that wait for it, and release the files."""
         if plan is not None:
             self.complete_flush(plan)
         self.abandon()

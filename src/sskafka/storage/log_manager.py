@@ -439,7 +439,7 @@ class LogManager:
     # ---- parts
 
     def set_preferred_directory(self, topic_partition: TopicPartition, directory: LogDir) -> None:
-        """Create the log in this directory if it is created later. The oldest of too many wishes is forgotten."""
+        """Create the log in this directory if it is created later. Only the newest preferences are kept."""
         self.preferred.pop(topic_partition, None)
         while len(self.preferred) >= PREFERRED_MAX:
             del self.preferred[next(iter(self.preferred))]

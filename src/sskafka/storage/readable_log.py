@@ -115,7 +115,7 @@ class ReadableLog:
             raise self.log_directory.read_failed(error) from error
 
     def note_damage(self, damage: Damage) -> bool:
-        """Keep readers away from a damaged range. Return whether it was not known yet."""
+        """Stop serving a damaged range. Return whether it was not known yet."""
         self.damaged = self.damaged or DamagedRanges()
         return self.damaged.add(damage)
 
@@ -124,7 +124,7 @@ class ReadableLog:
         return self.damaged is not None and damage in self.damaged
 
     def forget_damage(self, damage: Damage) -> None:
-        """Let readers have a range that has been replaced."""
+        """Serve a range again that has been replaced."""
         if self.damaged is not None:
             self.damaged.remove(damage)
             self._drop_gone_damage()

@@ -1,7 +1,7 @@
 """What a client must be allowed to do for each API: the table behind docs/acls.md and the test of every API.
 
 The handlers contain the checks. A test starts a broker, grants exactly what a rule names and sends the request, then
-takes away each need and expects its error; another test finds APIs that have neither a rule nor a place in UNCHECKED.
+revokes each right and expects its error; another test finds APIs that have neither a rule nor an entry in UNCHECKED.
 """
 
 from typing import NamedTuple
@@ -38,7 +38,7 @@ class AclRule(NamedTuple):
     error: ErrorCode | None = None
     """The error without the right; None: that of the resource type."""
     is_filter: bool = False
-    """True where the response leaves out what the client may not see, instead of reporting an error."""
+    """Whether the response omits what the client may not see, instead of reporting an error."""
 
     def error_without(self, need: Need) -> ErrorCode:
         return self.error if self.error is not None else ERROR_OF[need.resource_type]

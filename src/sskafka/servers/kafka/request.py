@@ -117,7 +117,7 @@ class Request:
     def may_on_some_topic(self, operation: AclOperation) -> bool:
         return self.connection.authorizer.allows_some(self, operation, ResourceType.TOPIC)
 
-    # -- lists that leave out what the client may not see: nobody has asked for it, so nothing is logged
+    # -- lists that omit what the client may not see: the client did not request these resources, so nothing is logged
 
     def may_see(self, resource_type: ResourceType, name: str, operation: AclOperation = AclOperation.DESCRIBE) -> bool:
         return self.connection.authorizer.would_allow(self, operation, resource_type, name)

@@ -1,8 +1,8 @@
 """ApiVersions: the APIs that this listener serves, and the finalized features of the cluster.
 
 A request with an unknown version of ApiVersions gets a response of version 0, which every client can read. That
-response has the error UNSUPPORTED_VERSION and the supported versions, so a newer client knows which one to use. Only
-nodes of SSKafka are told of APIs between nodes, and of APIs and versions that Kafka does not list (wire/apis.py).
+response has the error UNSUPPORTED_VERSION and the supported versions, so a newer client knows which one to use. APIs
+between nodes, and APIs and versions that Kafka does not list, are listed only for SSKafka nodes (wire/apis.py).
 """
 
 from re import compile as regex
@@ -34,7 +34,7 @@ _SOFTWARE = regex(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 class ApiVersionsHandler:
     def __init__(self, registry: Registry, view: ClusterView, listed_on: Listeners) -> None:
-        """`listed_on`: clients are told of the APIs that listeners of this kind serve."""
+        """`listed_on`: the kind of listeners whose APIs are listed for clients."""
         self._registry = registry
         self._listed_on = listed_on
         self._view = view

@@ -67,7 +67,7 @@ _ACKS = {0, 1, ACKS_ALL}
 
 
 class MalformedBatchError(KafkaError):
-    """A batch in a format that does not exist, or shorter than any format. The client is told why."""
+    """A batch in a format that does not exist, or shorter than any format. The response has the reason."""
 
 
 class ProduceHandler:
@@ -95,7 +95,7 @@ class ProduceHandler:
         self._long = LongProduce(self, self._inspection)
 
     def handle(self, request: Request) -> Response | None:
-        """Take a shorter path for requests with one batch for one partition: nearly all requests are such."""
+        """Handle a request. Those with one batch for one partition, nearly all requests, take a shorter path."""
         only = decode_only_batch(request.frame, request.position, request.version)
         if only is None:
             return self._handle_any(request)

@@ -151,7 +151,7 @@ def _not_grown(topic: CreatePartitionsTopic, code: ErrorCode, text: str | None =
 
 
 def _omit_configs(topic: CreatableTopicResult) -> None:
-    """Leave out what a client may not see that may create a topic but not describe its configs."""
+    """Omit the configs of a created topic if the client may not describe them."""
     if topic.error_code == ErrorCode.NONE:
         topic.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         topic.num_partitions = topic.replication_factor = OMITTED
@@ -162,14 +162,14 @@ def _may_delete(request: Request, image: ClusterImage, state: DeleteTopicState) 
     """Return whether the controller may be asked. It reports topics that do not exist to clients that may know."""
     name = _name_of(image, state)
     if name is None:
-        return True  # an id that nobody has: ids tell nothing
+        return True  # no topic has this id, so the response reveals nothing
     if request.may_on_topic(AclOperation.DELETE, name):
         return True
     return name not in image.topics_by_name and request.may_see(ResourceType.TOPIC, name)
 
 
 def _refused_deletion(request: Request, image: ClusterImage, state: DeleteTopicState) -> DeletableTopicResult:
-    """Do not tell the name of a topic that the client knows only by its id and may not describe."""
+    """Return the result without the name of a topic that the client named by its id and may not describe."""
     code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     if state.topic_id == ZERO_UUID:
         return _not_deleted(state, code)

@@ -3,9 +3,8 @@
     read every partition -> enough bytes, an error, or no time to wait? respond
                             otherwise park: each partition wakes the request when its data becomes visible
 
-A parked request holds no slices: it reads again when it is woken or when its time is over. Consumers and followers are
-read for in different ways (readers.py). Requests with very many partitions are read in slices and wait for a short time
-at most.
+A parked request holds no slices: it reads again when it is woken or when its time is over. Reads for consumers and for
+followers differ (readers.py). Requests with very many partitions are read in slices and wait for a short time at most.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""An incremental fetch session (KIP-227) on the leader: its partitions, and what the client was last told."""
+"""An incremental fetch session (KIP-227) on the leader: partitions, and the offsets that the client last received."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ Key = tuple[Topic, int]
 
 
 class Target:
-    """A partition of a fetch: what the client requests, and what it was last told."""
+    """A partition of a fetch: the fields of the request, and the offsets that the client last received."""
 
     __slots__ = (
         "fetch_offset",

@@ -73,7 +73,7 @@ class FetchContext:
         )
 
     def response_sent(self, target: Target, fetched: FetchedPartition) -> None:
-        """Remember what the client now knows."""
+        """Note the offsets that the client receives with this response."""
         if self.session is not None:
             target.seen = None if fetched.tags else (fetched.high_watermark, fetched.log_start_offset)
             self.session.response_sent(target, fetched.records_size > 0)
