@@ -9,7 +9,8 @@ them needs the interpreter that also serves clients. A reader that gets a bad ba
 verified at once.
 
 A damaged range is logged once, counted, and not served (storage/damage.py) until it is replaced. If no replica can
-provide its batches now, the scrubber tries again later.
+provide its batches now, the scrubber tries again later. An offset or time index that does not match its batches is
+rebuilt.
 """
 
 import asyncio
@@ -26,6 +27,7 @@ from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.clock import Clock
 from sskafka.storage.damage import Damage
 from sskafka.storage.disk import Disk, File
+from sskafka.storage.index_scrub import TRANSACTION_INDEX
 from sskafka.storage.log import Log
 from sskafka.storage.scrubbing import ScrubProgress, SegmentScrub, read_scrub_progress, write_scrub_progress
 from sskafka.storage.segment import Segment
@@ -68,6 +70,7 @@ class LogScrubber:
         self.bytes_read = 0
         self.damaged_found = 0
         self.replaced = 0
+        self.wrong_indexes = 0
 
     # ---- for others
 
@@ -89,6 +92,7 @@ class LogScrubber:
         yield Sample(prefix + "bytesread_total", (), self.bytes_read)
         yield Sample(prefix + "damagedranges_total", (), self.damaged_found)
         yield Sample(prefix + "replacedranges_total", (), self.replaced)
+        yield Sample(prefix + "wrongindexes_total", (), self.wrong_indexes)
         yield Sample(prefix + "damagedranges", (), sum(1 for _ in self._damaged()))
 
     def _damaged(self) -> Iterator[tuple[Partition, Damage]]:
@@ -175,6 +179,22 @@ class LogScrubber:
         if not scrub.is_outdated(log):
             for damage in scrub.found:
                 await self._found(partition, log, damage)
+            if scrub.wrong_indexes:
+                self._repair_indexes(log, scrub)
+
+    def _repair_indexes(self, log: Log, scrub: SegmentScrub) -> None:
+        self.wrong_indexes += len(scrub.wrong_indexes)
+        where = f"{log.directory}, segment {scrub.segment.base_offset:020d}"
+        for index in scrub.wrong_indexes:
+            if index == TRANSACTION_INDEX:
+                _log.error("%s: the %s does not match the batches; `sskafka log verify` tells more", where, index)
+            else:
+                _log.error("%s: the %s does not match the batches and is rebuilt", where, index)
+        if set(scrub.wrong_indexes) != {TRANSACTION_INDEX}:
+            try:
+                scrub.repair_indexes()
+            except OSError as error:
+                log.log_directory.write_failed(error)
 
     async def _pause(self, size_bytes: int, step_ms: float) -> None:
         rate: int = self._settings()["log.scrub.bytes.per.second"]

@@ -6,7 +6,8 @@
 
 Batches are checked as recovery checks them (segment_check.py), except for gaps, which a compacted log has. After a bad
 batch the check goes on at the next good one: where the length of the bad batch points, or else at an entry of the
-offset index. Reads leave the page cache as they found it.
+offset index. The indexes of a closed segment without damage are compared with its batches (index_scrub.py). Reads leave
+the page cache as they found it.
 """
 
 import os
@@ -25,6 +26,7 @@ from sskafka.records.batch import (
 from sskafka.storage.batch_walk import walk_batches
 from sskafka.storage.damage import Damage
 from sskafka.storage.disk import Disk, File, read_file, replace_file
+from sskafka.storage.index_scrub import IndexScrub
 from sskafka.storage.leader_epochs import LeaderEpochs
 from sskafka.storage.log import Log
 from sskafka.storage.segment import Segment
@@ -47,6 +49,17 @@ class SegmentScrub:
         self._indexed = sorted(position for _, position in segment.offset_index.entries())
         epochs = LeaderEpochs(log.log_directory.disk, "", list(log.epochs.entries))
         self._check = BatchCheck(segment.base_offset, Expectations(epochs, None, self._end_offset))
+        self._indexes = None if following is None else IndexScrub(segment, log.config)
+
+    @property
+    def wrong_indexes(self) -> list[str]:
+        """The indexes that do not match the batches, when the scrub is done."""
+        return [] if self._indexes is None or self.found else sorted(self._indexes.problems)
+
+    def repair_indexes(self) -> None:
+        """Replace the offset index and the time index. The transaction index cannot be computed from one segment."""
+        assert self._indexes is not None
+        self.segment.replace_indexes(self._indexes.offset_index, self._indexes.time_index)
 
     @property
     def is_done(self) -> bool:
@@ -62,11 +75,15 @@ class SegmentScrub:
         try:
             for position, header, batch in walk_batches(self._file, start, self._size_bytes, chunk_bytes):
                 self._check.check(position, header, batch)
+                if self._indexes is not None:
+                    self._indexes.batch(position, header, batch)
                 self.position = position + header.size_bytes
                 if self.position - start >= max_bytes:
                     break
             if self.is_done:
                 self._check.check_end()
+                if self._indexes is not None:
+                    self._indexes.end()
         except CorruptBatchError as error:
             self._note_damage(str(error))
         return self.position - start

@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
+from sskafka.model.buffers import Buffer
 from sskafka.records.batch import (
     HEADER_BYTES,
     LOG_OVERHEAD_BYTES,
@@ -27,7 +28,7 @@ from sskafka.records.batch import (
 )
 from sskafka.storage import offset_index, time_index
 from sskafka.storage.batch_walk import walk_headers
-from sskafka.storage.disk import Disk, File
+from sskafka.storage.disk import Disk, File, replace_file
 from sskafka.storage.errors import CorruptFileError
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.offset_index import OffsetIndex
@@ -342,6 +343,15 @@ class Segment:
         self._bytes_since_index = 0
         self._note_index_size()
         self.open_for_append()
+
+    def replace_indexes(self, offsets: Buffer, times: Buffer) -> None:
+        """Replace the content of the offset index and the time index, because it does not match the batches."""
+        for index, content in ((self.offset_index, offsets), (self.time_index, times)):
+            replace_file(self._disk, index.path, content, sync=False)
+        self.offset_index = OffsetIndex(self._disk, self.offset_index.path, self.base_offset, len(offsets))
+        self.time_index = TimeIndex(self._disk, self.time_index.path, self.base_offset, len(times))
+        self.max_timestamp, self.max_timestamp_offset = self.time_index.last_entry
+        self._note_index_size()
 
     def mark_deleted(self) -> list[str]:
         """Rename the files and return their new paths, which are to be removed later.

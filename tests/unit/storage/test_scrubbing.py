@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from logs import append, read_records, reopen
+from logs import NOW_MS, append, marker, read_records, reopen
 
 from sskafka.model.ids import TopicPartition
 from sskafka.storage.damage import Damage, DamagedRanges
@@ -14,6 +14,7 @@ from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.scrubbing import ScrubProgress, SegmentScrub, read_scrub_progress, write_scrub_progress
 from sskafka.storage.segment import Segment
+from sskafka.storage.transactions.index import TransactionIndex
 
 BATCHES = 12
 CONFIG = LogConfig(segment_bytes=400, index_interval_bytes=0)
@@ -149,3 +150,47 @@ def test_a_round_goes_on_behind_its_progress() -> None:
     assert [progress.is_behind(TopicPartition(*where), offset) for where, offset in
             [(("a", 9), 500), (("b", 1), 100), (("b", 1), 200), (("b", 2), 0), (("c", 0), 0)]] == [
         False, False, True, True, True]  # fmt: skip
+
+
+# ---- indexes
+
+
+def index_problems(log: Log, segment: Segment, *, repair: bool = False) -> list[str]:
+    scrubbed = SegmentScrub(log, segment)
+    while not scrubbed.is_done:
+        scrubbed.step(1 << 20)
+    assert scrubbed.found == []
+    if repair and scrubbed.wrong_indexes:
+        scrubbed.repair_indexes()
+    return scrubbed.wrong_indexes
+
+
+def test_every_changed_byte_of_an_index_is_found_and_the_index_rebuilt(log: Log) -> None:
+    for number in range(BATCHES):
+        append(log, b"later", timestamp=NOW_MS + number + 1, epoch=3)
+    for segment in list(log.segments)[:-1]:
+        for index, name in ((segment.offset_index, "offset index"), (segment.time_index, "time index")):
+            good = Path(index.path).read_bytes()
+            assert good, "there is something to change"
+            for at in range(len(good)):
+                changed = bytearray(good)
+                changed[at] ^= 0x41
+                Path(index.path).write_bytes(changed)
+                assert index_problems(log, segment, repair=True) == [name]
+                assert Path(index.path).read_bytes() == good
+                assert index_problems(log, segment) == []
+
+
+def test_an_entry_of_the_transaction_index_without_a_marker_is_found(tmp_path: Path) -> None:
+    log = reopen(OsDisk(), CONFIG, str(tmp_path / "log-0"))
+    for number in range(4):
+        append(log, b"aborted", producer_id=7, producer_epoch=0, base_sequence=number, transactional=True)
+        log.append_as_leader(marker(7, 0, commit=False), 0, NOW_MS, from_client=False)
+    segment = log.segments.first
+    assert index_problems(log, segment) == []
+    path = Path(segment.transaction_index.path)
+    good = path.read_bytes()
+    for changed in (good[:5] + b"\x55" + good[6:], good[:-1]):
+        path.write_bytes(changed)
+        segment.transaction_index = TransactionIndex(OsDisk(), str(path))
+        assert index_problems(log, segment) == ["transaction index"]
