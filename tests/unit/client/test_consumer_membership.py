@@ -73,6 +73,7 @@ def joined(*numbers: int, **properties: Any) -> Member:
     member.answer(assigned=numbers)
     if numbers:
         member.apply(ChangeKind.ASSIGN, *(TopicPartition("t", number) for number in numbers))
+        member.now_ms += HEARTBEAT_MS
         assert owned(member.due()) == list(numbers)
         member.answer()
     return member
@@ -90,6 +91,7 @@ def test_the_first_heartbeat_says_everything_and_later_ones_what_changed() -> No
     member.answer(epoch=3, assigned=[0, 1])
     assert member.send() is None
     member.apply(ChangeKind.ASSIGN, T0, T1)
+    member.now_ms += HEARTBEAT_MS
     second = member.due()
     assert (second.member_epoch, owned(second)) == (3, [0, 1])
     assert (second.rebalance_timeout_ms, second.subscribed_topic_names, second.server_assignor) == (-1, None, None)
@@ -112,6 +114,28 @@ def test_partitions_are_revoked_then_reported_then_others_are_assigned() -> None
     assert member.core.identity() == CommitterIdentity(2, "m", None)
 
 
+def test_assigned_partitions_are_reported_before_the_poller_has_added_them() -> None:
+    """Otherwise the poller could add them while the heartbeat is on its way, which looks like a revocation then."""
+    member = Member()
+    member.due()
+    member.answer(assigned=[0, 1])
+    member.now_ms += HEARTBEAT_MS
+    assert owned(member.due()) == [0, 1]
+    member.apply(ChangeKind.ASSIGN, T0, T1)
+    member.answer(assigned=[0])
+    member.apply(ChangeKind.REVOKE, T1)
+    assert owned(member.due()) == [0]
+
+
+def test_partitions_that_were_never_added_are_released_at_once() -> None:
+    member = Member()
+    member.due()
+    member.answer(assigned=[0, 1])
+    member.beat(assigned=[0])
+    assert owned(member.due()) == [0]
+    member.apply(ChangeKind.ASSIGN, T0)
+
+
 def test_a_new_target_amid_a_revocation() -> None:
     member = joined(0, 1)
     member.beat(assigned=[0])
@@ -132,6 +156,32 @@ def test_after_a_lost_response_the_heartbeat_says_everything_again() -> None:
     assert (again.member_epoch, owned(again), again.subscribed_topic_names) == (1, [0], ["t"])
     member.answer(epoch=2, assigned=[0, 1])
     member.apply(ChangeKind.ASSIGN, T1)
+
+
+def test_every_tenth_heartbeat_says_everything_and_finds_a_missed_assignment() -> None:
+    """A late duplicate of the join may be answered with an assignment that never arrives."""
+    member = joined()
+    wholes = []
+    for number in range(1, 21):
+        member.now_ms += HEARTBEAT_MS
+        if member.due().subscribed_topic_names is not None:
+            wholes.append(number)
+        member.answer()
+    assert wholes == [10, 20]
+    for _ in range(9):
+        member.beat()
+    member.beat(assigned=[0])
+    member.apply(ChangeKind.ASSIGN, T0)
+
+
+def test_a_pattern_is_taken_back_although_a_response_was_lost() -> None:
+    member = Member(TopicSubscription(frozenset(), "^t.*"))
+    member.due()
+    member.answer(assigned=[])
+    member.core.resubscribe(TopicSubscription(frozenset({"u"})), member.now_ms)
+    member.due()
+    member.core.failed(member.now_ms, 0)
+    assert member.due().subscribed_topic_regex == ""
 
 
 def test_a_coordinator_that_moves_is_told_everything() -> None:

@@ -9,7 +9,12 @@
     FAILED     has given up
 
 A heartbeat has only fields that changed since the last answered one. After a lost response it has all fields again,
-and a response to such a heartbeat has the whole assignment: so a lost response loses nothing.
+and a response to such a heartbeat has the whole assignment: so a lost response loses nothing. Every tenth heartbeat has
+all fields, too: an old request that arrives late may have been answered with an assignment that nobody has received.
+
+A heartbeat reports the partitions that the member owns and those that it is assigned, whether the poller has added them
+or not. If it reported only the former, the poller could add a partition while the heartbeat is on its way, and a
+coordinator with a newer target would take the heartbeat for a revocation: the partition would have two owners.
 """
 
 from collections.abc import Mapping
@@ -20,6 +25,7 @@ from sskafka.client.config import GroupConfig
 from sskafka.client.errors import broker_error
 from sskafka.client.group.membership import (
     RETRIED_CODES,
+    ChangeKind,
     CommitterIdentity,
     Membership,
     OwnedPartitions,
@@ -36,6 +42,7 @@ from sskafka.wire.schema import Message
 
 _FENCED_CODES = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.GROUP_ID_NOT_FOUND})
 JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH = 0, -1, -2
+WHOLE_EVERY = 10
 
 T = TypeVar("T")
 
@@ -66,6 +73,9 @@ class ConsumerMembership(Membership):
         self._topic_names: Mapping[Uuid, str] = {}
         self._answered: ConsumerGroupHeartbeatRequest | None = None
         """The fields that the coordinator knows. None: it has to be told all of them."""
+        self._partial_count = 0
+        """Heartbeats that were answered since the last one with all fields."""
+        self._has_sent_pattern = False
 
     @property
     def is_sending(self) -> bool:
@@ -113,7 +123,7 @@ class ConsumerMembership(Membership):
     def _heartbeat(self) -> ConsumerGroupHeartbeatRequest:
         whole = self._whole_heartbeat()
         known = self._answered
-        if known is None:
+        if known is None or self._partial_count >= WHOLE_EVERY - 1:
             return whole
         return ConsumerGroupHeartbeatRequest(
             group_id=whole.group_id,
@@ -136,20 +146,22 @@ class ConsumerMembership(Membership):
             subscribed_topic_names=sorted(self.subscription.topics),
             subscribed_topic_regex=self._regex(),
             server_assignor=self.config.group_remote_assignor or None,
-            topic_partitions=self._owned_by_topic(),
+            topic_partitions=self._reported(),
         )
 
     def _regex(self) -> str | None:
-        """Return the pattern; an empty text takes back a pattern that the coordinator knows."""
-        if self.subscription.pattern is None and self._answered is not None and self._answered.subscribed_topic_regex:
-            return ""
-        return self.subscription.pattern
+        """Return the pattern; an empty text takes back a pattern that the coordinator may know."""
+        if self.subscription.pattern is not None:
+            self._has_sent_pattern = True
+            return self.subscription.pattern
+        return "" if self._has_sent_pattern else None
 
-    def _owned_by_topic(self) -> list[TopicPartitions]:
+    def _reported(self) -> list[TopicPartitions]:
         ids = {name: topic_id for topic_id, name in self._topic_names.items()}
+        owned = {(ids[partition.topic], partition.partition) for partition in self.owned}
         by_topic: dict[Uuid, list[int]] = {}
-        for partition in sorted(self.owned):
-            by_topic.setdefault(ids[partition.topic], []).append(partition.partition)
+        for topic_id, index in sorted(owned | self._target):
+            by_topic.setdefault(topic_id, []).append(index)
         return [TopicPartitions(topic_id, indexes) for topic_id, indexes in by_topic.items()]
 
     # Responses
@@ -188,19 +200,21 @@ class ConsumerMembership(Membership):
         self._state = _State.JOINED
         self._epoch = response.member_epoch
         self._answered = _merged(self._answered, request)
+        self._partial_count = 0 if request.rebalance_timeout_ms >= 0 else self._partial_count + 1
         self._send_at_ms = now_ms + response.heartbeat_interval_ms
         if response.assignment is not None:
-            self._target = frozenset(
-                (topic.topic_id, index) for topic in response.assignment.topic_partitions for index in topic.partitions
-            )
+            self._target = _items(response.assignment.topic_partitions)
+            if self.change is not None and self.change.kind is ChangeKind.ASSIGN:
+                self.change = None  # planned anew: the target may have other partitions now
         self._reconcile(now_ms)
 
     def _reconcile(self, now_ms: float) -> None:
-        """Plan the next change towards the target, or report at once what the member owns now."""
+        """Plan the next change towards the target. Report a revocation at once: other members wait for it."""
         if self._state is not _State.JOINED or self.change is not None:
             return
         self.change = self._next_step_to(self._named_target())
-        if self._answered is not None and self._owned_by_topic() != (self._answered.topic_partitions or []):
+        known = self._answered.topic_partitions if self._answered is not None else None
+        if _items(known or []) - _items(self._reported()):
             self._send_at_ms = min(self._send_at_ms, now_ms)
 
     def _named_target(self) -> OwnedPartitions:
@@ -255,6 +269,10 @@ class ConsumerMembership(Membership):
             self._become_lost(now_ms)
         elif is_current and code == ErrorCode.STALE_MEMBER_EPOCH:
             self._send_at_ms = min(self._send_at_ms, now_ms)  # the next heartbeat says which epoch is right
+
+
+def _items(topics: list[TopicPartitions]) -> _Target:
+    return frozenset((topic.topic_id, index) for topic in topics for index in topic.partitions)
 
 
 def _changed(value: T | None, known: T | None) -> T | None:

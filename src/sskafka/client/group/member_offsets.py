@@ -1,8 +1,12 @@
 """Commit offsets as a member of the group, and read what is committed.
 
 The coordinator refuses the commit of a member that it has removed, of an old generation and of an old member epoch:
-another member may have read the partitions further by then. Such a refusal is final, except that of an old epoch while
-this consumer is still a member: the next heartbeat brings the new epoch.
+another member may have read the partitions further by then. Such a refusal is final, with two exceptions, in which the
+commit is repeated with the new epoch or generation of the member:
+
+    STALE_MEMBER_EPOCH      the member has a new epoch, which the next heartbeat brings
+    REBALANCE_IN_PROGRESS   the group is about to begin a generation, and this member keeps all of the partitions until
+                            it has revoked them (cooperative-sticky)
 """
 
 import asyncio
@@ -44,10 +48,14 @@ class OffsetToCommit(NamedTuple):
     leader_epoch: int = -1
 
 
-class _EpochChangedError(ClientError):
-    """The member has a new epoch, with which the commit is tried again."""
+class _CommitAgainError(ClientError):
+    """The member will have a new epoch or generation soon, with which the commit is repeated."""
 
     retriable = True
+
+    def __init__(self, code: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class MemberOffsets:
@@ -73,8 +81,8 @@ class MemberOffsets:
         async with self._order:
             try:
                 await self._cluster.retrying(lambda: self._commit(membership, offsets), deadline_ms=deadline_ms)
-            except _EpochChangedError as error:
-                raise CommitFailedError(ErrorCode.STALE_MEMBER_EPOCH, str(error)) from error
+            except _CommitAgainError as error:
+                raise CommitFailedError(error.code, str(error)) from error
 
     async def _commit(self, membership: Membership | None, offsets: Mapping[TopicPartition, OffsetToCommit]) -> None:
         identity = NO_MEMBER if membership is None else membership.identity()
@@ -84,7 +92,7 @@ class MemberOffsets:
         connection = await coordinator_connection(self._cluster, CoordinatorType.GROUP, self._group_id)
         for partition, code in (await self._request(connection, identity, offsets)).items():
             if code in _REFUSALS:
-                self._refuse(membership, identity, code)
+                raise self._refusal(membership, identity, ErrorCode(code), offsets)
             if code != ErrorCode.NONE:
                 raise broker_error(code, f"commit of {partition} for group {self._group_id!r}")
 
@@ -114,15 +122,23 @@ class MemberOffsets:
             for partition in answered.partitions
         }
 
-    def _refuse(self, membership: Membership | None, identity: CommitterIdentity, code: int) -> None:
-        """Raise CommitFailedError, unless the commit may succeed with a newer epoch of the member."""
+    def _refusal(
+        self,
+        membership: Membership | None,
+        identity: CommitterIdentity,
+        code: ErrorCode,
+        offsets: Mapping[TopicPartition, OffsetToCommit],
+    ) -> Exception:
+        """Return the error to raise: a retriable one if the commit may succeed with the next epoch of the member."""
+        text = f"group {self._group_id!r} refused the commit of this member: {code.name}"
         if membership is not None:
             membership.commit_refused(code, identity, self._cluster.clock.monotonic_ms())
             self._on_refusal()
-            if code == ErrorCode.STALE_MEMBER_EPOCH and membership.identity() is not None:
-                raise _EpochChangedError(f"epoch {identity.generation} of the member is old")
-        name = ErrorCode(code).name
-        raise CommitFailedError(ErrorCode(code), f"group {self._group_id!r} refused the commit of this member: {name}")
+            is_rebalancing = code == ErrorCode.REBALANCE_IN_PROGRESS and offsets.keys() <= membership.owned
+            is_member = membership.identity() is not None
+            if is_member and (is_rebalancing or code == ErrorCode.STALE_MEMBER_EPOCH):
+                return _CommitAgainError(code, text)
+        return CommitFailedError(code, text)
 
     async def committed(
         self, partitions: Iterable[TopicPartition], *, is_stable: bool
