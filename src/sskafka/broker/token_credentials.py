@@ -1,4 +1,5 @@
-"""SCRAM credentials of delegation tokens: who logs in with the extension `tokenauth=true` is the owner of the token.
+"""SCRAM credentials of delegation tokens: a client that logs in with the extension `tokenauth=true` is authenticated as
+the owner of the token.
 
 The user of the login is the id of the token, the password its HMAC in base64. A broker derives the credential when the
 token is first used, which takes a few milliseconds, and keeps it: the HMAC of a token never changes.

@@ -55,7 +55,8 @@ async def create_token(
 ) -> DelegationToken:
     """Create a token of this client, or of another owner. Raise KafkaError if that is not allowed.
 
-    It is not retried if the answer is lost: there may be a token that nobody knows, which expires."""
+    The request is not retried if the response is lost; a token that was created then is unknown to all clients and
+    expires."""
     owner_type, _, owner_name = _principal(owner).partition(":") if owner else ("", "", "")
     pairs = [_principal(renewer).partition(":") for renewer in renewers]
     request = CreateDelegationTokenRequest(

@@ -1,7 +1,7 @@
 """Regular expressions of clients, matched by RE2 in time proportional to pattern and text.
 
 With Python's own expressions, any client could send a pattern that runs forever. RE2 has limits of its own that matter
-for patterns of strangers:
+for patterns of untrusted clients:
 
 - Capturing groups turn its fast automaton off: a pattern of 10,000 brackets took two seconds for one name. Nobody asks
   for the groups, so they are not captured.

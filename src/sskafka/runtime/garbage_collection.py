@@ -1,8 +1,8 @@
-"""Keep the pauses of Python's garbage collector short, however much a process remembers.
+"""Keep the pauses of Python's garbage collector short, however many objects a process has.
 
 A full collection looks at every object of the process, and nothing else runs meanwhile: a broker with 10,000 partitions
-paused for 0.2 seconds, again and again while it grew. What has survived a full collection is in use, so the collector
-is told to look at it no more (`gc.freeze`). The next full collection looks at newer objects only.
+paused for 0.2 seconds, again and again while it grew. Objects that have survived a full collection are in use, so they
+are excluded from later collections (`gc.freeze`). The next full collection looks at newer objects only.
 
 Frozen objects are freed as before when their last reference goes. Only cycles of them need the collector, such as those
 of deleted topics. So now and then the next full collection looks at all objects again.
@@ -17,7 +17,7 @@ import gc
 from collections.abc import Callable
 
 LOOK_S = 0.1
-"""Interval between two looks at the number of full collections."""
+"""Interval between two checks of the number of full collections."""
 THAW_S = 600.0
 
 
@@ -28,7 +28,7 @@ class ShortPauses:
         self._collections = _full_collections()
 
     def look(self) -> None:
-        """Freeze what is in memory if there was a full collection since the last look."""
+        """Freeze all objects if there was a full collection since the last check."""
         collections = _full_collections()
         if collections == self._collections:
             return
@@ -41,7 +41,7 @@ class ShortPauses:
 
 
 async def keep_pauses_short() -> None:
-    """Do so until cancelled."""
+    """Check and freeze objects periodically, until cancelled."""
     pauses = ShortPauses(asyncio.get_running_loop().time)
     while True:
         await asyncio.sleep(LOOK_S)

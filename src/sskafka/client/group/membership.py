@@ -42,7 +42,7 @@ RETRIED_CODES = frozenset(
         ErrorCode.THROTTLING_QUOTA_EXCEEDED,
     }
 )
-"""Codes after which the same request is sent again, to the coordinator that is looked up anew."""
+"""Codes after which the same request is sent again, after the coordinator has been looked up again."""
 
 
 class ChangeKind(Enum):

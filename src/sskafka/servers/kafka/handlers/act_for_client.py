@@ -1,6 +1,6 @@
 """ActForClient: from now on, the requests of this connection are those of a client of the HTTP server.
 
-Whoever may do this may do everything, as with the principals in Envelope requests: it needs CLUSTER_ACTION. The
+A client that may send this request can act as any principal, as with Envelope requests, so it needs CLUSTER_ACTION. The
 connection has the rights, the quotas and the audit lines of the client until it is closed.
 """
 

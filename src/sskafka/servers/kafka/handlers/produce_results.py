@@ -1,4 +1,4 @@
-"""What became of the batches of a Produce request: rows of its response, and what they still wait for."""
+"""The results of the batches of a Produce request: rows of its response, and the offsets that they wait for."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeAlias
