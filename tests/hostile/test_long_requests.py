@@ -36,14 +36,12 @@ LOOKED_AT = {
     ApiKey.METADATA,
     ApiKey.DESCRIBE_GROUPS,
     ApiKey.OFFSET_FETCH,
-    ApiKey.OFFSET_COMMIT,
     ApiKey.LIST_OFFSETS,
     ApiKey.DESCRIBE_CONFIGS,
-    ApiKey.DELETE_GROUPS,
-    ApiKey.FIND_COORDINATOR,
     ApiKey.ALTER_CONFIGS,
 }
-"""Requests of the short test: one of each way in which requests are handled, and those that were worst."""
+"""Requests of the short test: one of each way in which requests are handled, and those that were worst. The long test
+has all."""
 
 
 def served_requests(names: tuple[str, ...]) -> list[LargestRequest]:
@@ -94,11 +92,11 @@ def test_largest_requests_are_handled_in_slices(start_scene: Callable[..., Scene
 def test_long_requests_of_many_clients_do_not_add_up(start_scene: Callable[..., Scene]) -> None:
     """One long request at a time is decoded; the others wait as bytes."""
     scene = start_scene()
-    body = encode(DescribeGroupsRequest(groups=[f"group-{i}" for i in range(60_000)]), 5)
+    body = encode(DescribeGroupsRequest(groups=[f"group-{i}" for i in range(40_000)]), 5)
     frame = encode_request_header(ApiKey.DESCRIBE_GROUPS, 5, 1, "many") + body
     with ExitStack() as cleanup:
         ask_nothing(scene)
-        clients = [cleanup.enter_context(scene.connect()) for _ in range(8)]
+        clients = [cleanup.enter_context(scene.connect()) for _ in range(6)]
         threads = [threading.Thread(target=client.send_frame, args=(frame,)) for client in clients]
         for thread in threads:
             thread.start()
