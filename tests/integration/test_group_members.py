@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -17,7 +18,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 import sskafka
-from sskafka.client.errors import CommitFailedError, ConfigError, NoOffsetForPartitionError
+from sskafka.client.errors import BrokerUnavailableError, CommitFailedError, ConfigError, NoOffsetForPartitionError
 from sskafka.client.fetched import ConsumedRecord
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
@@ -425,3 +426,36 @@ def test_wrong_uses_are_refused(broker: sskafka.Broker, member: Callable[..., Me
     other = member(group_id=f"{topic}-u", group_protocol="consumer", group_remote_assignor="nope").subscribe(topic)
     with pytest.raises(KafkaError, match="nope"):
         until(lambda: False, other)
+
+
+def test_a_cluster_that_cannot_be_reached_is_an_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    with sskafka.Consumer(address, group_id="g", default_api_timeout_ms=300) as consumer:
+        consumer.subscribe("t")
+        with pytest.raises(BrokerUnavailableError):
+            for _ in consumer:
+                pass
+
+
+@pytest.mark.parametrize("group_protocol", ["classic", "consumer"])
+def test_a_secure_group_and_a_member_without_rights(topic: str, group_protocol: str) -> None:
+    rights = [
+        {"allow_principal": "alice", "operation": "All", "topic": "*"},
+        {"allow_principal": "alice", "operation": "Read", "group": "hers"},
+    ]
+    with sskafka.Broker(sasl={"alice": "secret"}, acls=rights) as broker:
+        broker.create_topic(topic)
+        broker.produce(topic, "value")
+        properties = broker.client_properties()
+        servers = properties.pop("bootstrap.servers")
+        for group, is_allowed in (("hers", True), ("theirs", False)):
+            consumer = sskafka.Consumer(servers, group_id=group, group_protocol=group_protocol, **properties)
+            with consumer:
+                consumer.subscribe(topic)
+                if is_allowed:
+                    assert next(iter(consumer)).value == b"value"
+                else:
+                    with pytest.raises(KafkaError) as refused:
+                        next(iter(consumer))
+                    assert refused.value.code == ErrorCode.GROUP_AUTHORIZATION_FAILED

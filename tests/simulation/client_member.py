@@ -203,7 +203,8 @@ class ClientMember:
                 self._witness.committed(self, partition, self.positions[partition])
             else:
                 self.core.commit_refused(code, identity, self._now_ms)
-                return code != ErrorCode.REBALANCE_IN_PROGRESS
+                is_rebalancing = code in {ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION}
+                return not is_rebalancing or self.core.identity() is None
         return True
 
     def is_valid_owner(self, partition: TopicPartition) -> bool:

@@ -111,18 +111,17 @@ def test_the_commit_of_a_removed_member_is_refused_once_and_for_all(code: ErrorC
     assert refusals == [code]
 
 
-def test_a_commit_amid_a_rebalance_is_repeated_with_the_new_generation() -> None:
+@pytest.mark.parametrize("code", [ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION])
+def test_a_commit_amid_a_rebalance_is_repeated_with_the_new_generation(code: ErrorCode) -> None:
+    """The coordinator may have begun the generation while its response to JoinGroup is on the way."""
     membership = member()
+    membership.rejoin(0)
 
     def begin_generation() -> None:
         joined = JoinGroupResponse(generation_id=2, protocol_name="cooperative-sticky", leader="x", member_id="m")
         membership.answered(JoinGroupRequest(), joined, 0)
 
-    requests = commit(
-        [ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.NONE],
-        lambda offsets: offsets.commit(membership, OFFSETS),
-        begin_generation,
-    )
+    requests = commit([code, ErrorCode.NONE], lambda offsets: offsets.commit(membership, OFFSETS), begin_generation)
     assert [request.generation_id_or_member_epoch for request in requests] == [1, 2]
 
 

@@ -123,16 +123,17 @@ class GroupConsumer:
 
     async def poll(self, timeout_ms: int, max_records: int | None) -> list[ConsumedRecord]:
         deadline_ms = self._cluster.deadline_ms(timeout_ms)
-        if self._membership is None or self._driver is None:
+        membership, driver = self._membership, self._driver
+        if membership is None or driver is None:
             raise RuntimeError("call subscribe() before poll()")
         async with self._polling:
             now_ms = self._polled_ms = self._cluster.clock.monotonic_ms()
-            if self._membership.polled(now_ms):
-                self._driver.kick()
+            if membership.polled(now_ms):
+                driver.kick()
             self._maybe_auto_commit(now_ms)
             while True:
-                await self._apply_changes(self._membership)
-                self._raise_failure(self._membership, self._driver)
+                await self._apply_changes(membership)
+                self._raise_failure(membership, driver)
                 records = await self._read(max(0, int(deadline_ms - self._cluster.clock.monotonic_ms())), max_records)
                 if records or self._cluster.clock.monotonic_ms() >= deadline_ms:
                     return records

@@ -1,12 +1,12 @@
 """Commit offsets as a member of the group, and read what is committed.
 
 The coordinator refuses the commit of a member that it has removed, of an old generation and of an old member epoch:
-another member may have read the partitions further by then. Such a refusal is final, with two exceptions, in which the
-commit is repeated with the new epoch or generation of the member:
+another member may have read the partitions further by then. Such a refusal is final, except if the commit can be
+repeated with the next epoch or generation of the member:
 
     STALE_MEMBER_EPOCH      the member has a new epoch, which the next heartbeat brings
-    REBALANCE_IN_PROGRESS   the group is about to begin a generation, and this member keeps all of the partitions until
-                            it has revoked them (cooperative-sticky)
+    REBALANCE_IN_PROGRESS   the group begins a generation, and this member, which is joining it, keeps all of the
+    ILLEGAL_GENERATION      partitions until it has revoked them (cooperative-sticky)
 """
 
 import asyncio
@@ -40,6 +40,7 @@ _REFUSALS = frozenset(
         ErrorCode.GROUP_ID_NOT_FOUND,
     }
 )
+_REBALANCING = frozenset({ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION})
 NO_MEMBER = CommitterIdentity(-1, "", None)
 
 
@@ -134,7 +135,7 @@ class MemberOffsets:
         if membership is not None:
             membership.commit_refused(code, identity, self._cluster.clock.monotonic_ms())
             self._on_refusal()
-            is_rebalancing = code == ErrorCode.REBALANCE_IN_PROGRESS and offsets.keys() <= membership.owned
+            is_rebalancing = code in _REBALANCING and offsets.keys() <= membership.owned
             is_member = membership.identity() is not None
             if is_member and (is_rebalancing or code == ErrorCode.STALE_MEMBER_EPOCH):
                 return _CommitAgainError(code, text)
