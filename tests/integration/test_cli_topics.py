@@ -142,6 +142,25 @@ def test_a_group_goes_on_after_what_was_printed(topic: str, protocol: str) -> No
         assert cli("consume", topic, "-g", "new", "-o", "end", "-e") == ""
 
 
+@pytest.mark.usefixtures("_ours")
+@pytest.mark.parametrize(("end", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_member_that_is_stopped_leaves_the_group(topic: str, end: signal.Signals, exit_code: int) -> None:
+    with sskafka.Broker() as broker:
+        broker.create_topic(topic)
+        broker.produce(topic, "a")
+        cli = Cli(broker.bootstrap_servers)
+        with cli.start("consume", topic, "-g", "g") as member:
+            assert member.stdout is not None
+            assert member.stdout.readline() == b"a\n"
+            member.send_signal(end)
+            _, talk = member.communicate(timeout=TIMEOUT_S)
+        assert (member.returncode, talk) == (exit_code, b"")
+        broker.produce(topic, "b")
+        with sskafka.Consumer(broker.bootstrap_servers, group_id="g") as other:
+            other.subscribe(topic)
+            assert other.poll(timeout_ms=10_000), "well before the session timeout of 45 s"
+
+
 def test_options_that_a_group_decides_are_refused(cli: Cli, topic: str) -> None:
     cli("create", topic)
     for options, reason in (

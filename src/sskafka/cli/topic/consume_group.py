@@ -1,6 +1,9 @@
 """`sskafka topic consume --group`: print the records of the partitions that the group assigns, and commit them."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import BinaryIO, NamedTuple, Protocol
 
 import typer
@@ -57,8 +60,31 @@ async def consume_as_member(bootstrap: str, read: GroupRead, printer: LinePrinte
         consumer = AsyncConsumer(bootstrap, **read.properties)
     except ConfigError as error:
         raise UsageError(str(error)) from error
-    async with consumer:
+    async with _left_on_sigterm(), consumer:
         await _copy(consumer, read, ends, printer, out)
+
+
+@asynccontextmanager
+async def _left_on_sigterm() -> AsyncIterator[None]:
+    """Cancel the block at SIGTERM, so that the consumer leaves the group: others get its partitions at once."""
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    assert task is not None
+    is_terminated = asyncio.Event()
+
+    def end() -> None:
+        if not is_terminated.is_set():  # `timeout` signals twice
+            is_terminated.set()
+            task.cancel()
+
+    loop.add_signal_handler(signal.SIGTERM, end)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not is_terminated.is_set():
+            raise
+        raise typer.Exit(128 + signal.SIGTERM) from None
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
 
 
 async def _copy(
