@@ -147,13 +147,22 @@ class ConsumerEngine:
                 return []
             records = self._buffer.take(max_records)
             if records:
-                await self._start_fetches()
+                try:
+                    await self._start_fetches()
+                except BaseException:  # the poll was cancelled: nobody receives these records
+                    self._rewind(records)
+                    raise
                 return records
             if failure is not None:
                 await self._back_off(failure, deadline_ms)
             if self._cluster.clock.monotonic_ms() >= deadline_ms:
                 return []
         return []
+
+    def _rewind(self, records: list[ConsumedRecord]) -> None:
+        """Read these records again."""
+        for record in reversed(records):
+            self.seek(TopicPartition(record.topic, record.partition), record.offset)
 
     def take_buffered(self) -> ConsumedRecord | None:
         """Return the next record that is fetched already, without waiting; None if there is none."""

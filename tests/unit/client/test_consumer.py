@@ -206,6 +206,39 @@ def test_log_truncation_is_detected() -> None:
     assert run(leader(), scenario, ConsumerConfig(auto_offset_reset="earliest")) == [b"b"]
 
 
+def test_a_cancelled_poll_loses_no_records() -> None:
+    """It may be cancelled while it starts the next fetches, with records in hand."""
+    leader = Leader(records=batch(0, b"a", b"b"), end=2)
+    asked = asyncio.Event()
+
+    async def work() -> list[bytes | None]:
+        always_old = ConnectionConfig(retry_backoff_ms=1, metadata_max_age_ms=-1)
+        async with (
+            FakeBroker(leader.answers(), topics={"t": 1}) as broker,
+            Cluster(broker.bootstrap, always_old) as cluster,
+            ConsumerEngine(cluster) as consumer,
+        ):
+
+            def metadata(request: MetadataRequest, version: int) -> MetadataResponse | None:
+                if leader.asked and not asked.is_set():
+                    asked.set()
+                    return None
+                return broker.metadata(request, version)
+
+            broker.answers[MetadataRequest] = metadata
+            consumer.assign({T0: 0})
+            poll = asyncio.create_task(consumer.poll(5000))
+            await asked.wait()
+            poll.cancel()
+            await asyncio.wait([poll])
+            assert poll.cancelled()
+            assert consumer.position(T0) == 0
+            broker.hang_up()
+            return [record.value for record in await consumer.poll(5000)]
+
+    assert asyncio.run(work()) == [b"a", b"b"]
+
+
 def test_responses_for_an_old_position_are_dropped() -> None:
     leader = Leader(records=batch(0, b"a", b"b", b"c"), end=3)
 
