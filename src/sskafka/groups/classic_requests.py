@@ -22,7 +22,7 @@ from sskafka.groups.classic_rebalance import (
 from sskafka.groups.group import UNKNOWN_MEMBER, EventKind, Group
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.log_records import GroupResult, group_record
-from sskafka.groups.member_memory import MemberMemory
+from sskafka.groups.member_memory import MemberMemory, classic_member_bytes
 from sskafka.groups.members import ClassicMember, Client, Protocols
 from sskafka.model.coordination import Completion, CoordinatorResult, Respond
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -106,9 +106,10 @@ class ClassicRequests:
         settings: GroupSettings,
         new_uuid: Callable[[], str],
         groups: Collection[Group],
+        memory: MemberMemory,
     ) -> None:
         self._groups = groups
-        self._memory = MemberMemory()
+        self._memory = memory
         self._find = find
         self._create = create
         self._rebalance = rebalance
@@ -121,7 +122,8 @@ class ClassicRequests:
         """Handle JoinGroup. An error response has the member id of the request."""
         try:
             check_session_timeout(joining.request, self._settings)
-            if not self._memory.take(joining.protocols, self._groups, now_ms):
+            size = classic_member_bytes(joining.protocols) + len(joining.request.group_id)
+            if not self._memory.take(size, self._groups, now_ms):
                 raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
             return self.join_group(self._group_to_join(joining.request, now_ms), joining, now_ms)
         except KafkaError as error:

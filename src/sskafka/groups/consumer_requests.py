@@ -32,6 +32,7 @@ from sskafka.groups.consumer_records import Draft
 from sskafka.groups.group import EventKind
 from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
 from sskafka.groups.log_records import GroupRecord, GroupResult
+from sskafka.groups.member_memory import consumer_member_bytes
 from sskafka.groups.members import (
     JOINING_EPOCH,
     LEAVING_EPOCH,
@@ -77,7 +78,9 @@ class ConsumerGroups(Protocol):
 
 
 class ConsumerRequests:
-    """`topics` returns the current topics of the cluster, `timings` the timings of a group by its id."""
+    """`topics` returns the current topics of the cluster, `timings` the timings of a group by its id.
+
+    `take_memory`: whether there is room for a member of that many bytes at that time."""
 
     def __init__(
         self,
@@ -89,6 +92,7 @@ class ConsumerRequests:
         timings: Callable[[str], ConsumerTimings],
         is_writable: Callable[[], bool],
         cpu_ns: CpuClock,
+        take_memory: Callable[[int, int], bool],
     ) -> None:
         self._groups = groups
         self._topics = topics
@@ -97,6 +101,7 @@ class ConsumerRequests:
         self._new_member_id = new_member_id
         self._timings = timings
         self._is_writable = is_writable
+        self._take_memory = take_memory
         self._topic_changes = TopicChanges(cpu_ns)
 
     # -- ConsumerGroupHeartbeat
@@ -108,6 +113,7 @@ class ConsumerRequests:
             return self._leave(heartbeat, now_ms)
         draft = self._draft_of(request)
         self.require_room(draft.group, request.member_id)
+        self._require_memory(request, now_ms)
         draft, member = self._member_of(draft, heartbeat, now_ms)
         if member.member_id in draft.group.members:
             self.watch(draft.group, member)  # even if the rest of the heartbeat is refused, the member is alive
@@ -138,6 +144,14 @@ class ConsumerRequests:
         if member_id not in group.members and len(group.members) >= size_max:
             text = f"The consumer group has reached its maximum capacity of {size_max} members."
             raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, text)
+
+    def _require_memory(self, request: ConsumerGroupHeartbeatRequest, now_ms: int) -> None:
+        """Raise KafkaError if the members of the shard take too much memory for this subscription."""
+        if request.subscribed_topic_names is None and not request.subscribed_topic_regex:
+            return
+        size = consumer_member_bytes(request.subscribed_topic_names or (), request.subscribed_topic_regex or "")
+        if not self._take_memory(size + len(request.group_id), now_ms):
+            raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, "The members of all groups take too much memory.")
 
     def _member_of(self, draft: Draft, heartbeat: Heartbeat, now_ms: int) -> tuple[Draft, ConsumerMember]:
         request = heartbeat.request

@@ -23,6 +23,7 @@ from sskafka.groups.consumer_requests import ConsumerRequests
 from sskafka.groups.group import UNKNOWN_MEMBER, Group, GroupMemory, OffsetCommitter
 from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
 from sskafka.groups.log_records import GroupRecord, GroupResult, OffsetRecord, Record
+from sskafka.groups.member_memory import MemberMemory
 from sskafka.groups.migration import downgraded, not_upgraded, upgraded
 from sskafka.groups.offset_requests import OffsetCommit, OffsetRequests
 from sskafka.groups.offsets import OffsetStore
@@ -66,14 +67,23 @@ class GroupCoordinatorShard:
         self._settings = settings
         self._timers = timers
         self._rebalance = ClassicRebalance(self.groups, settings, timers)
+        groups, memory = self.groups.values(), MemberMemory()
         self.classic = ClassicRequests(
-            self._find_classic, self._create_classic, self._rebalance, settings, new_uuid, self.groups.values()
+            self._find_classic, self._create_classic, self._rebalance, settings, new_uuid, groups, memory
         )
         self._topics = topics
         self._new_uuid = new_uuid
         timings = timings or (lambda group_id: settings.consumer_timings)
         self.consumer = ConsumerRequests(
-            self, topics, settings, timers, new_member_id or new_uuid, timings, is_writable, cpu_ns
+            self,
+            topics,
+            settings,
+            timers,
+            new_member_id or new_uuid,
+            timings,
+            is_writable,
+            cpu_ns,
+            lambda size, now_ms: memory.take(size, groups, now_ms),
         )
         self._classic_in_consumer = ClassicInConsumer(self.consumer, self, topics, settings, timers)
 
