@@ -10,6 +10,7 @@ them is imported, so that their failures show values too.
 """
 
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Generator
@@ -31,6 +32,9 @@ pytest.register_assert_rewrite(*sorted(_helpers - {"conftest", "__init__"}))
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # Started in the background of a shell. Processes would inherit that, and tests interrupt some of them.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     started = time.strftime("%Y%m%d-%H%M%S")
     config.stash[_KEPT] = TESTS.parent / "build" / "failed-tests" / f"{started}-{os.getpid()}"
     config.stash[_FAILED] = []

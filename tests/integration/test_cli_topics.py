@@ -5,7 +5,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -33,11 +34,16 @@ class Cli:
             command, input=stdin, capture_output=True, text=True, env=self._environment, timeout=TIMEOUT_S, check=False
         )
 
-    def start(self, *arguments: str) -> "subprocess.Popen[bytes]":
+    @contextmanager
+    def start(self, *arguments: str) -> "Iterator[subprocess.Popen[bytes]]":
+        """Run a command beside the test; a command that outlives its test is killed."""
         command = [SSKAFKA, "topic", *arguments]
-        return subprocess.Popen(
-            command, env=self._environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen(command, env=self._environment, **pipes) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
 
 @pytest.fixture
