@@ -13,7 +13,7 @@ from pathlib import Path
 CPU_MS_MAX = 250
 WATCHDOG = "sskafka.runtime.loop_watchdog"
 _REPORT = re.compile(r"a turn of the data loop took \d+ ms \((\d+) ms of CPU time\).*")
-_IMPORT = "_find_and_load"
+_IMPORT = "importlib._bootstrap"
 
 
 class SlowTurns(logging.Handler):
