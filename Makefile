@@ -51,7 +51,7 @@ contracts: $(STAMP) ## Check the order of layers
 	$(BIN)/lint-imports --no-cache
 
 unit: $(STAMP) ## Run the tests
-	$(BIN)/pytest -q -n 4 --dist loadfile tests/unit tests/property tests/simulation tests/integration tests/hostile
+	$(BIN)/pytest -q -n 3 --dist loadfile tests/unit tests/property tests/simulation tests/integration tests/hostile
 
 sim: $(STAMP) ## Simulate 10,000 quorums (SEED=123 replays one)
 	SEEDS=$${SEEDS:-10000} $(BIN)/pytest -q -n 2 tests/simulation
