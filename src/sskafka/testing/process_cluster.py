@@ -252,7 +252,7 @@ class ProcessCluster(ClientShortcuts):
         deadline = time.monotonic() + timeout_s
         while not condition():
             if time.monotonic() >= deadline:
-                raise TimeoutError(f"waited {timeout_s:g} s in vain until {what}\n{self.logs()}")
+                raise TimeoutError(f"after {timeout_s:g} s it is not true that {what}\n{self.logs()}")
             time.sleep(0.02)
 
     def _wait_for_end(self, node_id: int) -> None:

@@ -15,7 +15,7 @@ from sskafka.servers.kafka.handlers.configs import ConfigHandlers
 from sskafka.servers.kafka.handlers.producers import ProducerHandlers, ProducerIds
 from sskafka.servers.kafka.handlers.topics import TopicHandlers
 from sskafka.servers.kafka.request import Request
-from sskafka.servers.kafka.topic_creation import CREATED_MAX, TOLD_MAX, CreationWarnings, TopicCreation
+from sskafka.servers.kafka.topic_creation import CREATED_MAX, LOGGED_MAX, CreationWarnings, TopicCreation
 from sskafka.storage.errors import StorageError
 from sskafka.wire.messages import alter_configs as full
 from sskafka.wire.messages import incremental_alter_configs as incremental
@@ -110,8 +110,8 @@ def test_a_client_that_asks_for_many_topics_fills_neither_the_cluster_nor_the_lo
     (asked,) = controller.asked
     assert len(asked.topics) == CREATED_MAX
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert len(warnings) == TOLD_MAX + 1
-    assert f"and {CREATED_MAX - TOLD_MAX} others" in warnings[-1]
+    assert len(warnings) == LOGGED_MAX + 1
+    assert f"and {CREATED_MAX - LOGGED_MAX} others" in warnings[-1]
 
 
 def test_another_reason_why_a_topic_cannot_be_created_is_told(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,4 +1,4 @@
-"""Who sends a request, before every route: a certificate, a login, or nobody in particular.
+"""Find out who sends a request, before any route handles it: by a certificate, by a login, or an anonymous client.
 
     PLAINTEXT            User:ANONYMOUS
     SSL                  the certificate of the client, or User:ANONYMOUS without one
@@ -68,13 +68,13 @@ class Authentication:
             await self._app(scope, receive, send)
 
     async def _principal(self, header: bytes) -> str:
-        scheme, _, given = header.decode("latin-1").strip().partition(" ")
+        scheme, _, credentials = header.decode("latin-1").strip().partition(" ")
         match scheme.lower():
             case "basic" if self._logins.password_mechanisms:
-                return await self._logins.by_password(*_user_and_password(given))
+                return await self._logins.by_password(*_user_and_password(credentials))
             case "bearer" if self._logins.takes_tokens:
-                return await self._logins.by_token(given.strip())
-        raise LoginRefusedError(f"{scheme[:20]!r} is no way to log in here")
+                return await self._logins.by_token(credentials.strip())
+        raise LoginRefusedError(f"the authentication scheme {scheme[:20]!r} is not supported")
 
     async def _refuse_login(self, reason: str, scope: Scope, receive: Receive, send: Send) -> None:
         await self._link.ask("login_failed", host=host_of(scope), reason=reason)
@@ -90,9 +90,9 @@ class Authentication:
         await response(scope, receive, send)
 
 
-def _user_and_password(given: str) -> tuple[str, str]:
+def _user_and_password(credentials: str) -> tuple[str, str]:
     try:
-        user, colon, password = b64decode(given, validate=True).decode().partition(":")
+        user, colon, password = b64decode(credentials, validate=True).decode().partition(":")
     except (binascii.Error, ValueError):
         raise LoginRefusedError("the header is not base64 of user:password") from None
     if not colon or not user:

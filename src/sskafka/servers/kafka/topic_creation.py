@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 TOPICS_MAX = 1000
 """Bound on remembered names, because clients choose the names."""
-TOLD_MAX = 10
+LOGGED_MAX = 10
 """Topics of one request that are named in the log."""
 CREATED_MAX = 1000
 """Topics that one request creates. The client asks for the others again."""
@@ -95,10 +95,10 @@ class CreationWarnings:
 
     def all_failed(self, topics: list[str], reason: str | None) -> None:
         """Log the first few of the topics: clients decide how many there are."""
-        for topic in topics[:TOLD_MAX]:
+        for topic in topics[:LOGGED_MAX]:
             self.failed(topic, reason)
-        if len(topics) > TOLD_MAX:
-            self.failed(f"... and {len(topics) - TOLD_MAX} others", reason)
+        if len(topics) > LOGGED_MAX:
+            self.failed(f"... and {len(topics) - LOGGED_MAX} others", reason)
 
     def created(self, topic: str) -> None:
         self._reasons.pop(topic, None)
