@@ -24,6 +24,9 @@ class HttpClient:
     def post(self, path: str, body: Any) -> tuple[int, Any]:
         return _answer(self.http.post(path, content=json.dumps(body)))  # ASCII: half a surrogate pair gets through
 
+    def patch(self, path: str, body: Any) -> tuple[int, Any]:
+        return _answer(self.http.patch(path, content=json.dumps(body)))
+
     def delete(self, path: str) -> tuple[int, Any]:
         return _answer(self.http.delete(path))
 

@@ -13,6 +13,7 @@ from schemathesis import GenerationMode
 EXAMPLES = 10
 PARTITIONS_MAX = 3
 WAIT_MAX_MS = 20
+SMALL = {"partition_count": PARTITIONS_MAX, "partitions": PARTITIONS_MAX, "max_wait_ms": WAIT_MAX_MS}
 TOPIC = "fuzzed"
 SERVER_ERROR = 500
 ENDLESS = "/api/v1/events"
@@ -74,7 +75,7 @@ def _send_examples(operation: Any, mode: GenerationMode) -> None:
 def _make_small(body: Any) -> None:
     """What is allowed and merely large or slow is made small; what is not allowed is left as it is."""
     if isinstance(body, dict):
-        for name, most in (("partition_count", PARTITIONS_MAX), ("max_wait_ms", WAIT_MAX_MS)):
+        for name, most in SMALL.items():
             if isinstance(body.get(name), int | float):
                 body[name] = min(body[name], most)
         if body.get("topic_partition"):

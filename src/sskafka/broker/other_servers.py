@@ -77,6 +77,8 @@ class OtherServers:
             allowed_hosts=self._own_host_names(),
             route_modules={},
             security=_http_security(settings, http, serves_records=serves_records),
+            has_console=settings["console.enable"],
+            is_read_only=settings["console.read.only"],
         )
         answers = on_demand.NodeAnswers(settings["node.id"], self._control, samples, is_broker).table()
         if http.protocol != PLAINTEXT:

@@ -19,6 +19,11 @@ OWN = (
             "`listener.name.http.`. With SASL, clients send user and password (basic) or a token (bearer).", own=True),
     Setting("http.allowed.hosts", LIST, (), None, READ_ONLY, MEDIUM,
             "Host names that HTTP requests may be addressed to, besides that of the listener.", own=True),
+    Setting("console.enable", BOOLEAN, True, None, READ_ONLY, MEDIUM,
+            "Whether the HTTP server serves the console, a page at / that shows the cluster.", own=True),
+    Setting("console.read.only", BOOLEAN, False, None, READ_ONLY, MEDIUM,
+            "Whether the routes under /api/v1, and so the console, refuse changes. ACLs still decide what a user may "
+            "see, and other routes and Kafka clients are not affected.", own=True),
     Setting("adr.listener", STRING, "", None, READ_ONLY, HIGH,
             "Address (host:port) of the server of ADR-0011; port 0 selects a free port; empty: no such server.",
             own=True),

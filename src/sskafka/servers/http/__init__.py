@@ -18,4 +18,8 @@ and add a row to app.ROUTES. Handlers raise `Problem` (a status and a `detail`),
 propagate: problems.py maps each to its status. A route that only the active controller serves takes
 `dependencies=[leader_only(context)]`. For an answer of the broker itself, add a row to servers/local/answers.py and
 call `context.link.ask`.
+
+The folder console/ has the static files of the console, which routes/console.py serves. Its README tells how to add a
+page. The pages use the routes under /api/v1: GET shows something, every other method changes something, and
+`console.read.only` (read_only.py) refuses the latter.
 """

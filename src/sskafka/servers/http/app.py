@@ -12,15 +12,18 @@ from sskafka.servers.http.configuration import Configuration
 from sskafka.servers.http.context import HttpContext
 from sskafka.servers.http.guard import Guard
 from sskafka.servers.http.problems import PROBLEM_RESPONSES, handle_problems
+from sskafka.servers.http.read_only import read_only_check
 from sskafka.servers.http.routes import (
     adr,
     cluster_health,
+    console,
     data,
     docs,
     group_details,
     groups,
     health,
     operations,
+    topic_changes,
     topic_details,
     topics,
 )
@@ -35,9 +38,11 @@ ROUTES: tuple[Routes, ...] = (
     groups.routes,
     cluster_health.routes,
     topic_details.routes,
+    topic_changes.routes,
     group_details.routes,
     operations.routes,
     docs.routes,
+    console.routes,
 )
 CONTROLLER_ROUTES: tuple[Routes, ...] = (health.routes, operations.routes, docs.routes)
 """The routes of a node that is only a controller."""
@@ -58,6 +63,7 @@ def build_app(context: HttpContext) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         responses=PROBLEM_RESPONSES,
+        dependencies=[read_only_check(context)],
     )
     for routes in _routes_of(context.configuration):
         app.include_router(routes(context))

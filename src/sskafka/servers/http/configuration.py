@@ -34,6 +34,9 @@ class Configuration(NamedTuple):
     route_modules: dict[str, dict[str, Any]]
     """Modules with further routes, and the extra arguments of their function `routes`."""
     security: HttpSecurity = HttpSecurity()
+    has_console: bool = True
+    is_read_only: bool = False
+    """Whether the routes under /api/v1 refuse changes."""
 
     def to_json(self) -> dict[str, Any]:
         return {**self._asdict(), "security": self.security._asdict()}

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field, field_validator
 from sskafka.servers.http.caller import caller_of
 from sskafka.servers.http.context import HttpContext, at_most
 from sskafka.servers.http.problems import BAD_REQUEST, FORBIDDEN, INTERNAL, NOT_FOUND, UNAVAILABLE, UNCLEAR, Problem
+from sskafka.servers.http.texts import Text
 
 OFFSET_MAX = 2**63 - 2
 PARTITION_MAX = 2**31 - 1
@@ -43,18 +44,9 @@ BatchSize = Annotated[
 
 class ProduceRequest(BaseModel):
     key: Annotated[
-        str | None, Field(description="Selects the partition; by default the one with the fewest records.")
+        Text | None, Field(description="Selects the partition; by default the one with the fewest records.")
     ] = None
     data: Annotated[str, Field(description="Base64.", examples=["aGVsbG8="])]
-
-    @field_validator("key")
-    @classmethod
-    def check_text(cls, text: str | None) -> str | None:
-        try:
-            (text or "").encode()
-        except UnicodeEncodeError as error:
-            raise ValueError(f"not valid text: {error.reason}") from error
-        return text
 
     @field_validator("data")
     @classmethod

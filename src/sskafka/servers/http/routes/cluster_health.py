@@ -151,5 +151,5 @@ async def _changes(
                 last = text
                 yield f"event: {event}\ndata: {text}\n\n"
             else:
-                yield ": nothing has changed\n\n"  # only a write shows that the client is gone
+                yield "event: alive\ndata: {}\n\n"  # shows the client that we are here, and us that it is
             await asyncio.sleep(interval_s)

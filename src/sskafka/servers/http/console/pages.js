@@ -1,0 +1,12 @@
+/**
+ * The pages of the console, in the order of the navigation.
+ *
+ * To add a page, write `pages/NAME.js` and add a row here. The module's default export is a component, which receives
+ * `parts` (the decoded parts of the address after the page's name) and `query` (a plain object). `#/topics/orders?x=1`
+ * shows the page `topics` with parts ["orders"] and query {x: "1"}.
+ */
+export const PAGES = [
+  { name: "overview", title: "Overview", icon: "pulse", load: () => import("./pages/overview.js") },
+];
+
+export const HOME = "overview";
