@@ -70,6 +70,7 @@ clean: ## Remove what the targets made
 
 include benchmarks/bench.mk
 include tests/interop/interop.mk
+include tests/console/console.mk
 include tests/chaos/chaos.mk
 include tests/spark/spark.mk
 include tests/faults/faults.mk

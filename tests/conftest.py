@@ -21,7 +21,7 @@ from tests.support.slow_turns import SlowTurns
 
 TESTS = Path(__file__).resolve().parent
 BROKER_FILE = "server.properties"
-STARTS_PROCESSES = {"hostile", "integration", "interop", "spark"}
+STARTS_PROCESSES = {"console", "hostile", "integration", "interop", "spark"}
 """Directories whose tests depend on the time that other processes take."""
 _FAILED = pytest.StashKey[list[Path]]()
 _KEPT = pytest.StashKey[Path]()

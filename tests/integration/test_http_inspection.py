@@ -14,7 +14,8 @@ from http_client import HttpClient
 from waiting import wait_until
 from wire_connection import Connection
 
-from sskafka.servers.http.routes.cluster_health import STREAMS_MAX
+from sskafka.model.version import __version__
+from sskafka.servers.http.routes.events import STREAMS_MAX
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +122,22 @@ def test_transactions(broker: BrokerProcess, http: HttpClient) -> None:
     assert "shop" in [one["transactional_id"] for one in ok(http.get("/api/v1/transactions"))["transactions"]]
 
 
+def test_counters_of_the_brokers(broker: BrokerProcess, http: HttpClient) -> None:
+    with Connection(broker.bootstrap) as connection:
+        connection.create_topic("counted")
+    before = ok(http.get("/api/v1/load"))
+    confluent_send(confluent_producer(broker.bootstrap), "counted", [Message(b"x" * 1000)] * 7)
+    after = ok(http.get("/api/v1/load"))
+    (first,), (then,) = before["brokers"], after["brokers"]
+    assert then["messages_in"] - first["messages_in"] == 7
+    assert then["bytes_in"] - first["bytes_in"] > 0
+    assert then["uptime_ms"] > first["uptime_ms"] > 0
+    assert (then["node_id"], then["version"]) == (1, __version__)
+    assert min(then["cores"], then["cpu_ms"], then["memory_bytes"], then["connections"]) > 0
+    produced = next(one for one in after["requests"] if one["name"] == "Produce")
+    assert sum(produced["latency_buckets"]) == produced["requests"] > 0
+
+
 def events(lines: Iterator[str]) -> Iterator[tuple[str, Any]]:
     name = ""
     for line in lines:
@@ -138,6 +155,7 @@ def test_events_show_a_change(broker: BrokerProcess, http: HttpClient) -> None:
         assert name == "health"
         with Connection(broker.bootstrap) as connection:
             connection.create_topic("shown-at-once")
+        assert next(stream)[0] == "load"
         assert any(after["topics"] > before["topics"] for name, after in stream if name == "health")
 
 

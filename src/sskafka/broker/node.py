@@ -257,7 +257,13 @@ class Broker:
             self._clock,
             self.cluster_id,
             self._listeners,
-            {"broker_identity": lambda: identity, "adr": lambda: others.adr},
+            {
+                "broker_identity": lambda: identity,
+                "adr": lambda: others.adr,
+                "broker_load": lambda: on_demand.BrokerLoadHandler(
+                    services.replicas, self._connections, lambda: (api.counters for api in self._registry)
+                ),
+            },
             self._mutation_quota(control),
         )
         if self.settings["controller.listener.names"]:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from sskafka.servers.kafka.handlers import sasl as sasl
     from sskafka.servers.kafka.handlers.acls import AclHandlers as AclHandlers
     from sskafka.servers.kafka.handlers.act_for_client import ActForClientHandler as ActForClientHandler
+    from sskafka.servers.kafka.handlers.broker_load import BrokerLoadHandler as BrokerLoadHandler
     from sskafka.servers.kafka.handlers.client_quotas import ClientQuotaHandlers as ClientQuotaHandlers
     from sskafka.servers.kafka.handlers.config_resources import ConfigResourcesHandler as ConfigResourcesHandler
     from sskafka.servers.kafka.handlers.consumer_groups import ConsumerGroupHandlers as ConsumerGroupHandlers
@@ -98,6 +99,7 @@ _MODULES = {
     "ActForClientHandler": "sskafka.servers.kafka.handlers.act_for_client",
     "AclHandlers": "sskafka.servers.kafka.handlers.acls",
     "absent_features": "sskafka.servers.kafka.handlers.absent_features",
+    "BrokerLoadHandler": "sskafka.servers.kafka.handlers.broker_load",
     "ClientQuotaHandlers": "sskafka.servers.kafka.handlers.client_quotas",
     "ConfigResourcesHandler": "sskafka.servers.kafka.handlers.config_resources",
     "ConsumerGroupHandlers": "sskafka.servers.kafka.handlers.consumer_groups",

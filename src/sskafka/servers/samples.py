@@ -11,6 +11,7 @@ from sskafka.metadata.image import ClusterImage
 from sskafka.model.counters import Sample
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import TopicReplicas
+from sskafka.servers.process_usage import resident_bytes
 
 NO_LEADER = -1
 _CONTROLLER = "kafka_controller_kafkacontroller_"
@@ -64,6 +65,4 @@ def process_samples() -> Iterator[Sample]:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     yield Sample("process_cpu_seconds_total", (), usage.ru_utime + usage.ru_stime)
     yield Sample("process_open_fds", (), len(os.listdir("/proc/self/fd")))
-    with open("/proc/self/statm", encoding="ascii") as statm:
-        pages = int(statm.read().split()[1])
-    yield Sample("process_resident_memory_bytes", (), pages * os.sysconf("SC_PAGE_SIZE"))
+    yield Sample("process_resident_memory_bytes", (), resident_bytes())

@@ -134,6 +134,7 @@ class ApiKey(IntEnum):
     FLUSH_LOGS = 20003
     DESCRIBE_GROUP_TIMELINE = 20004
     DESCRIBE_READERS = 20005
+    DESCRIBE_BROKER_LOAD = 20006
     BROKER_IDENTITY = 20010
     ACT_FOR_CLIENT = 20011
 
@@ -311,6 +312,7 @@ _APIS = (
     Api(ApiKey.FLUSH_LOGS, 0, 0, 0, UNLISTED, "adr.flush_logs", CLUSTER_ACTION),
     Api(ApiKey.DESCRIBE_GROUP_TIMELINE, 0, 0, 0, UNLISTED, "groups.handle_timeline"),
     Api(ApiKey.DESCRIBE_READERS, 0, 0, 0, UNLISTED, "readers.describe_readers"),
+    Api(ApiKey.DESCRIBE_BROKER_LOAD, 0, 0, 0, UNLISTED, "broker_load.describe_broker_load", DESCRIBE),
     Api(ApiKey.BROKER_IDENTITY, 0, 0, 0, UNLISTED | STARTING, "broker_identity.identity", CLUSTER_ACTION),
     Api(ApiKey.ACT_FOR_CLIENT, 0, 0, 0, UNLISTED, "act_for_client.act_for_client", CLUSTER_ACTION),
 )
@@ -363,6 +365,7 @@ _ELEMENTS_MAX = {
             ApiKey.DELETE_SHARE_GROUP_OFFSETS,
             ApiKey.RECORD_COUNTS,
             ApiKey.DESCRIBE_READERS,
+            ApiKey.DESCRIBE_BROKER_LOAD,
         ),
         _FEW,
     ),

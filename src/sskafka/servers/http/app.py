@@ -15,10 +15,12 @@ from sskafka.servers.http.problems import PROBLEM_RESPONSES, handle_problems
 from sskafka.servers.http.read_only import read_only_check
 from sskafka.servers.http.routes import (
     adr,
+    broker_load,
     cluster_health,
     console,
     data,
     docs,
+    events,
     group_details,
     groups,
     health,
@@ -37,6 +39,8 @@ ROUTES: tuple[Routes, ...] = (
     adr.routes,
     groups.routes,
     cluster_health.routes,
+    broker_load.routes,
+    events.routes,
     topic_details.routes,
     topic_changes.routes,
     group_details.routes,

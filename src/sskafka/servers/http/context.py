@@ -56,8 +56,11 @@ class HttpContext:
 
     def clients(self, request: Request) -> AbstractAsyncContextManager[CallerClients]:
         """Lend the connections on which brokers know the client that has sent this request."""
-        acts_for_clients = self.configuration.security.acts_for_clients
-        return self._pool.clients_of(caller_of(request) if acts_for_clients else None)
+        return self._pool.clients_of(self.client_of(request))
+
+    def client_of(self, request: Request) -> HttpCaller | None:
+        """Return the client that brokers see behind this request; None where all clients are the same to them."""
+        return caller_of(request) if self.configuration.security.acts_for_clients else None
 
     @property
     def leads(self) -> bool:

@@ -168,6 +168,7 @@ RULES = (
     AclRule(ApiKey.FLUSH_LOGS, _all(CLUSTER_ACTION)),
     AclRule(ApiKey.DESCRIBE_GROUP_TIMELINE, _all(DESCRIBE_GROUP)),
     AclRule(ApiKey.DESCRIBE_READERS, _all(DESCRIBE_TOPIC), is_filter=True),
+    AclRule(ApiKey.DESCRIBE_BROKER_LOAD, _all(DESCRIBE_CLUSTER)),
     AclRule(ApiKey.BROKER_IDENTITY, _all(CLUSTER_ACTION)),
     AclRule(ApiKey.ACT_FOR_CLIENT, _all(CLUSTER_ACTION)),
 )

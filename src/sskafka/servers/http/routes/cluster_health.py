@@ -1,27 +1,16 @@
-"""The health of the cluster, and the same as server-sent events.
+"""The health of the cluster, and what needs attention.
 
 Every number comes from requests of the Kafka protocol on the caller's own connections, so the same ACLs decide what a
 caller sees.
 """
 
-import asyncio
-import json
-from collections.abc import AsyncIterator
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
-from fastapi.responses import StreamingResponse
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
 from sskafka.client.cluster_status import BrokerStatus, ClusterStatus, cluster_status
-from sskafka.client.errors import ClientError
-from sskafka.model.errors import KafkaError
 from sskafka.servers.http.context import HttpContext
-from sskafka.servers.http.problems import UNAVAILABLE, Problem
-
-INTERVAL_MS_MIN = 500
-STREAMS_MAX = 32
-"""Streams of events at the same time: each of them asks the brokers again and again."""
 
 
 class Broker(BaseModel):
@@ -72,31 +61,16 @@ class ClusterHealth(BaseModel):
 
 def routes(context: HttpContext) -> APIRouter:
     router = APIRouter(prefix="/api/v1", tags=["inspection"])
-    streams = asyncio.Semaphore(STREAMS_MAX)
 
     @router.get("/cluster", summary="The health of the cluster, and what needs attention")
     async def cluster(request: Request) -> ClusterHealth:
         async with context.clients(request) as clients:
-            return _health(await cluster_status(clients.cluster))
-
-    @router.get(
-        "/events",
-        summary="The health of the cluster as server-sent events, whenever it changes",
-        response_class=StreamingResponse,
-        responses={200: {"content": {"text/event-stream": {}}}},
-    )
-    async def events(
-        request: Request, interval_ms: Annotated[int, Query(ge=INTERVAL_MS_MIN, le=60_000)] = 1_000
-    ) -> StreamingResponse:
-        if streams.locked():
-            raise Problem(UNAVAILABLE, f"{STREAMS_MAX} clients follow the events already; try again later")
-        changes = _changes(context, request, interval_ms / 1000, streams)
-        return StreamingResponse(changes, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+            return health_of(await cluster_status(clients.cluster))
 
     return router
 
 
-def _health(status: ClusterStatus) -> ClusterHealth:
+def health_of(status: ClusterStatus) -> ClusterHealth:
     health, quorum = status.health, status.quorum
     end = max((voter.log_end_offset for voter in quorum.voters), default=0)
     counts = {name: len(at) for name, at in health._asdict().items() if isinstance(at, tuple)}
@@ -132,24 +106,3 @@ def _broker(status: BrokerStatus) -> Broker:
         disk_total_bytes=sum(usage.total_bytes or 0 for usage in known) if known else None,
         disk_usable_bytes=sum(usage.usable_bytes or 0 for usage in known) if known else None,
     )
-
-
-async def _changes(
-    context: HttpContext, request: Request, interval_s: float, streams: asyncio.Semaphore
-) -> AsyncIterator[str]:
-    """Yield the health of the cluster now, and again whenever it has changed, until the client disconnects."""
-    last = ""
-    async with streams:
-        while not await request.is_disconnected():
-            try:
-                async with context.clients(request) as clients:
-                    text = _health(await cluster_status(clients.cluster)).model_dump_json()
-                event = "health"
-            except (KafkaError, ClientError, TimeoutError) as error:
-                text, event = json.dumps({"detail": str(error)}), "problem"
-            if text != last:
-                last = text
-                yield f"event: {event}\ndata: {text}\n\n"
-            else:
-                yield "event: alive\ndata: {}\n\n"  # shows the client that we are here, and us that it is
-            await asyncio.sleep(interval_s)

@@ -20,7 +20,7 @@ export const connection = store({ state: "waiting", sinceMs: Date.now(), problem
 
 /** The newest data of each kind of event. */
 const latest = new Map();
-const EVENTS = ["health", "rates"];
+const EVENTS = ["health", "load"];
 
 let source = null;
 let retryMs = RETRY_MS;
@@ -31,7 +31,7 @@ const storeOf = (event) => {
   return latest.get(event);
 };
 
-/** The newest data of an event ("health", "rates"); null before the first. */
+/** The newest data of an event ("health", "load"); null before the first. */
 export const useLive = (event) => useStore(storeOf(event));
 
 export const useConnection = () => useStore(connection);
@@ -70,7 +70,6 @@ function open() {
   source.onerror = lose;
   for (const event of EVENTS) source.addEventListener(event, ({ data }) => take(event, JSON.parse(data)));
   source.addEventListener("problem", ({ data }) => change("open", JSON.parse(data).detail));
-  source.addEventListener("alive", expectMore);
   expectMore();
 }
 

@@ -1,0 +1,97 @@
+"""The health of the cluster and the counters of the brokers as server-sent events.
+
+health     the answer of /api/v1/cluster, at first and whenever it is another one
+load       the answer of /api/v1/load, at every interval
+problem    {"detail": why the cluster could not be asked}; health again means that it can be asked again
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import StreamingResponse
+
+from sskafka.client.broker_load import maybe_broker_loads
+from sskafka.client.cluster_status import cluster_status
+from sskafka.client.errors import ClientError
+from sskafka.model.errors import KafkaError
+from sskafka.servers.http.context import HttpContext
+from sskafka.servers.http.problems import UNAVAILABLE, Problem
+from sskafka.servers.http.routes.broker_load import load_of
+from sskafka.servers.http.routes.cluster_health import health_of
+from sskafka.servers.http.shared_health import SharedHealth
+
+INTERVAL_MS_MIN = 500
+STREAMS_MAX = 32
+"""Streams of events at the same time: each of them asks the brokers again and again."""
+
+
+def routes(context: HttpContext) -> APIRouter:
+    router = APIRouter(prefix="/api/v1", tags=["inspection"])
+    streams = asyncio.Semaphore(STREAMS_MAX)
+    health = SharedHealth()
+
+    @router.get(
+        "/events",
+        summary="The health of the cluster whenever it changes, and counters, as server-sent events",
+        response_class=StreamingResponse,
+        responses={200: {"content": {"text/event-stream": {}}}},
+    )
+    async def events(
+        request: Request, interval_ms: Annotated[int, Query(ge=INTERVAL_MS_MIN, le=60_000)] = 1_000
+    ) -> StreamingResponse:
+        if streams.locked():
+            raise Problem(UNAVAILABLE, f"{STREAMS_MAX} clients follow the events already; try again later")
+        stream = _stream(context, request, health, interval_ms / 1000, streams)
+        return StreamingResponse(stream, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+
+    return router
+
+
+async def _stream(
+    context: HttpContext, request: Request, health: SharedHealth, interval_s: float, streams: asyncio.Semaphore
+) -> AsyncIterator[str]:
+    """Yield events until the client disconnects.
+
+    Counters are written at every interval, even while the cluster does not say how it is: they show the client that
+    this broker is there, and a failed write shows us that the client is gone."""
+    last, look = "", None
+    async with streams:
+        try:
+            while not await request.is_disconnected():
+                look = look or asyncio.create_task(_health_event(context, request, health, interval_s))
+                await asyncio.wait([look], timeout=interval_s)
+                if look.done():
+                    event, look = look.result(), None
+                    if event != last:
+                        last = event
+                        yield event
+                yield await _load_event(context, request)
+                await asyncio.sleep(interval_s)
+        finally:
+            if look is not None:
+                look.cancel()
+
+
+async def _health_event(context: HttpContext, request: Request, health: SharedHealth, interval_s: float) -> str:
+    async def look() -> str:
+        async with context.clients(request) as clients:
+            return health_of(await cluster_status(clients.cluster)).model_dump_json()
+
+    try:
+        return _event("health", await health.recent(context.client_of(request), interval_s, look))
+    except (KafkaError, ClientError, TimeoutError) as error:
+        return _event("problem", json.dumps({"detail": str(error)}))
+
+
+async def _load_event(context: HttpContext, request: Request) -> str:
+    """Return the counters; those of no broker for a client that may not describe the cluster."""
+    async with context.clients(request) as clients:
+        loads = await maybe_broker_loads(clients.cluster, ())
+    return _event("load", load_of(loads, context.clock.now_ms()).model_dump_json())
+
+
+def _event(name: str, data: str) -> str:
+    return f"event: {name}\ndata: {data}\n\n"

@@ -1,0 +1,44 @@
+"""The health of the cluster for all streams of events of a client, looked at once for all of them.
+
+To look at it costs the brokers the more the more topics there are. After a look that took this process a tenth of a
+second of processor time, nobody looks again for a second.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from time import monotonic, thread_time
+
+from sskafka.servers.http.caller import HttpCaller
+
+REST_FACTOR = 10
+"""How many times as long as a look took, in processor time, the answer is used at least."""
+CLIENTS_MAX = 100
+
+
+class _Look:
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.text = ""
+        self.valid_until_s = 0.0
+
+
+class SharedHealth:
+    def __init__(self) -> None:
+        self._looks: OrderedDict[HttpCaller | None, _Look] = OrderedDict()
+
+    async def recent(self, client: HttpCaller | None, age_s_max: float, look: Callable[[], Awaitable[str]]) -> str:
+        """Return what `look` returned for this client at most `age_s_max` ago, or longer ago if looking is costly.
+
+        Raises what `look` raises; the next caller looks again."""
+        kept = self._looks.setdefault(client, _Look())
+        self._looks.move_to_end(client)
+        while len(self._looks) > CLIENTS_MAX:
+            self._looks.popitem(last=False)
+        async with kept.lock:
+            if monotonic() >= kept.valid_until_s:
+                began_s, began_cpu_s = monotonic(), thread_time()
+                kept.text = await look()
+                rest_s = REST_FACTOR * (thread_time() - began_cpu_s)
+                kept.valid_until_s = max(began_s + age_s_max, monotonic() + rest_s)
+            return kept.text

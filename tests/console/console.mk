@@ -1,0 +1,6 @@
+# The console in Debian's Chromium, which is installed when root; axe-core comes from npm where it is there.
+.PHONY: console-test
+
+console-test: $(STAMP) ## Test the console in a real browser (installs chromium when root)
+	$(BIN)/python -m pytest -q tests/console $(PYTEST_OPTIONS)
+

@@ -1,0 +1,37 @@
+"""Brokers that fail while they are shown: the page says so, and recovers by itself."""
+
+from browser import Browser
+from console_cluster import ConsoleCluster
+
+REFUSED = "net::ERR_"
+"""The browser reports every request to a broker that is down."""
+
+
+def test_the_broker_of_the_page_is_killed(browser: Browser, cluster: ConsoleCluster) -> None:
+    browser.open(cluster.url(3))
+    browser.wait_for_text("live", selector=".connection")
+    with browser.expecting(REFUSED):
+        cluster.kill(3)
+        browser.wait_for_text("does not answer", selector=".banner")
+        browser.wait_for_text("not connected", selector=".connection")
+        cluster.start_broker(3)
+        browser.wait_for_text("live", selector=".connection", timeout_s=60)
+        browser.wait_until_gone(".banner")
+    cluster.wait_for_brokers([1, 2, 3])
+    browser.wait_for_text("Nothing needs attention.", timeout_s=60)
+
+
+def test_another_broker_is_killed(browser: Browser, cluster: ConsoleCluster) -> None:
+    cluster.create_topic("replicated", partitions=3)
+    browser.open(cluster.url(1))
+    browser.wait_for_text("Nothing needs attention.", timeout_s=60)
+    cluster.kill(2)
+    browser.wait_for_text("Broker 2", selector=".attention", timeout_s=60)
+    browser.wait_for_text("is fenced", selector=".attention")
+    browser.wait_for_text("Next step: ", selector=".attention")
+    browser.wait_for_text("fenced", selector="tbody .badge")
+    cluster.start_broker(2)
+    cluster.wait_for_brokers([1, 2, 3])
+    cluster.wait_for_isr("replicated", [1, 2, 3])
+    cluster.elect_preferred_leaders()
+    browser.wait_for_text("Nothing needs attention.", timeout_s=60)
