@@ -26,7 +26,7 @@ class LazyCommand(NamedTuple):
 
 # Each module has a Typer `app` for its command. The help texts are here so that `--help` need not import the modules.
 COMMANDS = {
-    "start": LazyCommand("sskafka.cli.start_command", "Run one broker in the foreground."),
+    "start": LazyCommand("sskafka.cli.start_command", "Run one broker in the foreground, or one for each core."),
     "cluster": LazyCommand(
         "sskafka.cli.cluster.commands", "Start brokers as one cluster; show its health; move partitions and leadership."
     ),

@@ -17,6 +17,7 @@ class StartOptions(NamedTuple):
     overrides: list[str]
     log_level: str
     inherit: list[str]
+    member: str | None = None
 
 
 def run() -> None:
@@ -36,7 +37,7 @@ def plain_start(arguments: Sequence[str]) -> StartOptions | None:
     if arguments[:1] != ["start"]:
         return None
     files: list[str] = []
-    given: dict[str, list[str]] = {"--set": [], "--log-level": [], "--inherit": []}
+    given: dict[str, list[str]] = {"--set": [], "--log-level": [], "--inherit": [], "--member": []}
     words = iter(arguments[1:])
     for word in words:
         value = next(words, "-") if word in given else word
@@ -46,7 +47,11 @@ def plain_start(arguments: Sequence[str]) -> StartOptions | None:
     if len(files) > 1:
         return None
     return StartOptions(
-        Path(files[0]) if files else None, given["--set"], (given["--log-level"] or ["info"])[-1], given["--inherit"]
+        Path(files[0]) if files else None,
+        given["--set"],
+        (given["--log-level"] or ["info"])[-1],
+        given["--inherit"],
+        given["--member"][-1] if given["--member"] else None,
     )
 
 

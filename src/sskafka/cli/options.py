@@ -15,5 +15,13 @@ FileArgument = Annotated[
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Setting; overrides file and environment.")
 ]
+BrokersPerHostOption = Annotated[
+    str | None,
+    typer.Option(
+        "--brokers-per-host",
+        metavar="auto|N",
+        help="Brokers of this machine, each a process and a broker of its own to clients; auto: one for each core.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", "-d", help="Only show what would be changed.")]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from sskafka import __version__
 from sskafka.broker import Broker
 from sskafka.cli.broker_settings import AUTHORITY_FILE, home_of, load_settings
+from sskafka.cli.host.directories import check_none_left_out
 from sskafka.cli.output import talk
 from sskafka.cli.stop_signals import StopSignals
 from sskafka.cli.usage import UsageError, key_values
@@ -38,17 +39,29 @@ _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
 def run_broker(
-    file: Path | None, overrides: list[str], log_level: str, inherit: list[str], *, secure: bool = False
+    file: Path | None,
+    overrides: list[str],
+    log_level: str,
+    inherit: list[str],
+    member: str | None = None,
+    *,
+    secure: bool = False,
 ) -> int:
-    """Run the broker until a signal stops it. Return the exit code."""
-    configure_logging(log_level)
+    """Run the broker until a signal stops it. Return the exit code.
+
+    `member`: the home of one of several brokers of this machine, which `--brokers-per-host` has started."""
     settings, security = _settings_and_security(file, overrides, secure)
-    for warning in settings.warnings:
-        talk(f"warning: {warning}")
+    configure_logging(log_level, "" if member is None else f" [{settings['node.id']}]")
+    if member is None:
+        for warning in settings.warnings:
+            talk(f"warning: {warning}")
+        check_none_left_out(settings.data_directories, [settings["node.id"]])
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     raise_limit()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        stopped_by = runner.run(serve(settings, home_of(file), inherited_sockets(inherit), security))
+        home = home_of(file) if member is None else Path(member)
+        work = serve(settings, home, inherited_sockets(inherit), security, is_member=member is not None)
+        stopped_by = runner.run(work)
     return _INTERRUPTED if stopped_by is signal.SIGINT else 0
 
 
@@ -83,9 +96,15 @@ async def serve(
     home: Path,
     inherited: Mapping[str, socket.socket],
     security: "ClusterSecurity | None" = None,
+    *,
+    is_member: bool = False,
 ) -> signal.Signals:
-    """Run a broker until a signal arrives. Return the signal."""
+    """Run a broker until a signal arrives. Return the signal.
+
+    The standard input of one of several brokers of this machine ends with their supervisor; that is a signal, too."""
     signals = StopSignals()
+    if is_member:
+        signals.stop_at_end_of_input()
     signals.second.add_done_callback(lambda _: os._exit(1))
     stop = signals.first
     broker = Broker(settings, inherited=inherited)
@@ -178,9 +197,10 @@ def banner(settings: Settings, broker: Broker) -> str:
     )
 
 
-def configure_logging(level: str) -> None:
+def configure_logging(level: str, mark: str = "") -> None:
+    """`mark`: what tells this broker's lines from those of others."""
     if level.upper() not in _LOG_LEVELS:
         raise UsageError(f"--log-level {level!r} is none of {', '.join(_LOG_LEVELS).lower()}")
     logging.basicConfig(
-        level=level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+        level=level.upper(), stream=sys.stderr, format=f"%(asctime)s %(levelname)-7s{mark} %(name)s: %(message)s"
     )

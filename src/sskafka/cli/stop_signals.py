@@ -6,7 +6,9 @@ therefore ignored.
 """
 
 import asyncio
+import os
 import signal
+import sys
 
 ECHO_S = 0.5
 
@@ -19,6 +21,15 @@ class StopSignals:
         self.second: asyncio.Future[signal.Signals] = loop.create_future()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._receive, number)
+
+    def stop_at_end_of_input(self) -> None:
+        """Treat the end of the standard input, a pipe, as SIGTERM: its writer has died."""
+        self._loop.add_reader(sys.stdin.fileno(), self._read_input)
+
+    def _read_input(self) -> None:
+        if not os.read(sys.stdin.fileno(), 1024):
+            self._loop.remove_reader(sys.stdin.fileno())
+            self._receive(signal.SIGTERM)
 
     def _receive(self, number: signal.Signals) -> None:
         now = self._loop.time()

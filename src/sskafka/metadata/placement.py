@@ -5,13 +5,13 @@ Brokers form a stripe that changes the rack with every step as long as possible:
     rack a: 1 2 3    rack b: 4 5    rack c: 6        stripe: 1 4 6 2 5 3
 
 The broker at `start + p` leads partition p. Its followers are taken from the stripe after the leader: first one from
-each rack that has no replica yet, then from any rack. After each full round of leaders, followers start one position
-later, so that two brokers do not share all their partitions. Fenced brokers come last and never lead: they get replicas
-only if there are too few unfenced brokers. A broker in controlled shutdown gets none; after its shutdown it is a fenced
-broker like any other and may return soon.
+each rack that has no replica yet, then one from each host without a replica, because a machine may run several brokers,
+then any. After each full round of leaders, followers start one position later, so that two brokers do not share all
+their partitions. Fenced brokers come last and never lead: they get replicas only if there are too few unfenced brokers.
+A broker in controlled shutdown gets none; after its shutdown it is a fenced broker like any other and may return soon.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
 
 from sskafka.metadata.brokers.registration import BrokerRegistration
@@ -79,19 +79,30 @@ def _rotated(brokers: Sequence[BrokerRegistration], by: int) -> list[BrokerRegis
 
 
 def _spread(leader: BrokerRegistration, candidates: list[BrokerRegistration], count: int) -> Iterator[int]:
-    """Yield up to `count` candidates in order, those from racks without a replica first."""
-    racks = {leader.rack}
-    later = []
-    for broker in candidates:
-        if count == 0:
-            return
-        if broker.rack in racks:
-            later.append(broker)
-            continue
-        racks.add(broker.rack)
-        count -= 1
-        yield broker.id
-    yield from (broker.id for broker in later[:count])
+    """Yield up to `count` candidates in order: first those from racks without a replica, then from such hosts."""
+    chosen = [leader]
+    places: tuple[Callable[[BrokerRegistration], object], ...] = (_rack, _host, _id)
+    for place in places:
+        taken = {place(broker) for broker in chosen}
+        for broker in candidates:
+            if len(chosen) > count:
+                return
+            if place(broker) not in taken:
+                taken.add(place(broker))
+                chosen.append(broker)
+                yield broker.id
+
+
+def _rack(broker: BrokerRegistration) -> str | None:
+    return broker.rack
+
+
+def _host(broker: BrokerRegistration) -> str | None:
+    return broker.endpoints[0].host if broker.endpoints else None
+
+
+def _id(broker: BrokerRegistration) -> int:
+    return broker.id
 
 
 def automatic_assignments(

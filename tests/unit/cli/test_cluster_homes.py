@@ -110,3 +110,34 @@ def test_a_bad_setting_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match=r"num\.partitions"):
         write_settings(new_cluster(tmp_path), kafka_ports(7001, 7002, 7003), {"num.partitions": "few"}, lab=False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_several_brokers_per_host(tmp_path: Path) -> None:
+    cluster = find_cluster(tmp_path, 2, default_count=3, brokers_per_host=2)
+    assert cluster.node_ids == [1, 2, 1001, 1002]
+    assert wanted_ports(cluster, {KAFKA: PortOption()}) == kafka_ports(9092, 9093, 9094, 9095)
+    write_settings(cluster, kafka_ports(7001, 7002, 7003, 7004), {}, lab=False)
+    stated = properties_of(cluster)
+    assert {text["controller.quorum.voters"] for text in stated} == {"1@localhost:7001,2@localhost:7002"}
+    assert [text["process.roles"] for text in stated] == ["broker,controller"] * 2 + ["broker"] * 2
+    assert [text["broker.rack"] for text in stated] == ["host-1", "host-2", "host-1", "host-2"]
+    again = find_cluster(tmp_path, 2, default_count=3)
+    assert again.node_ids == cluster.node_ids
+
+
+def test_a_cluster_grows_to_several_brokers_per_host_and_back(tmp_path: Path) -> None:
+    write_settings(new_cluster(tmp_path, 1), kafka_ports(7001), {"num.partitions": "5"}, lab=False)
+    grown = find_cluster(tmp_path, None, default_count=3, brokers_per_host=2)
+    assert not grown.is_new
+    ports = wanted_ports(grown, AS_IT_WAS)
+    assert ports == kafka_ports(7001, 7002)
+    write_settings(grown, ports, {}, lab=False)
+    first, second = properties_of(grown)
+    assert second["cluster.id"] == first["cluster.id"]
+    assert second["num.partitions"] == "5"
+    assert second["log.dirs"] == str(tmp_path / "broker-1001" / "data")
+    assert find_cluster(tmp_path, None, 3, brokers_per_host=1).node_ids == [1]
+    (tmp_path / "broker-1001" / "data" / "orders-0").mkdir(parents=True)
+    with pytest.raises(CommandError, match="broker 1001 holds 1 partitions") as refused:
+        find_cluster(tmp_path, None, 3, brokers_per_host=1)
+    assert "sskafka cluster drain 1001" in refused.value.hint

@@ -6,7 +6,7 @@ from metadata_clusters import SETTINGS, cluster, decided, replayed
 from sskafka.metadata.brokers.lifecycle import begin_controlled_shutdown, fence_brokers
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.placement import PlacementError, place_replicas, stripe
-from sskafka.metadata.records import BrokerRegistrationChangeRecord
+from sskafka.metadata.records import BrokerEndpoint, BrokerRegistrationChangeRecord, RegisterBrokerRecord
 
 
 def place(image: ClusterImage, partitions: int, factor: int, start: int = 0) -> list[tuple[int, ...]]:
@@ -23,6 +23,20 @@ def test_replicas_are_spread_over_racks_first() -> None:
     racks = {broker.id: broker.rack for broker in image.brokers.values()}
     for replicas in place(image, 60, 3):
         assert len({racks[replica] for replica in replicas}) == 3
+
+
+def test_replicas_are_spread_over_hosts_next() -> None:
+    """Three machines with two brokers each in two racks: no two of three replicas are on one machine."""
+    image = ClusterImage()
+    hosts = {1: "h1", 1001: "h1", 2: "h2", 1002: "h2", 3: "h3", 1003: "h3"}
+    for number, host in hosts.items():
+        rack = "b" if host == "h3" else "a"
+        endpoints = [BrokerEndpoint("PLAINTEXT", host, 9092, 0)]
+        record = RegisterBrokerRecord(number, rack=rack, fenced=False, end_points=endpoints)
+        replayed(image, [record])
+    for replicas in place(image, 60, 3):
+        assert {hosts[replica] for replica in replicas} == {"h1", "h2", "h3"}
+    assert set(Counter(replicas[0] for replicas in place(image, 60, 3)).values()) == {10}
 
 
 @pytest.mark.parametrize("start", [0, 1, 5, 65535])

@@ -2,6 +2,7 @@
 
 import typer
 
+from sskafka.cli.cluster.drain import drain
 from sskafka.cli.cluster.partitions import elect, reassign, reassignments, unregister
 from sskafka.cli.cluster.status import status
 from sskafka.cli.cluster.up import up
@@ -18,4 +19,5 @@ app.command()(status)
 app.command()(reassign)
 app.command()(reassignments)
 app.command("elect-leaders")(elect)
+app.command()(drain)
 app.command()(unregister)

@@ -7,6 +7,9 @@
                  metadata/           the metadata log
 
 If the directory holds a cluster already, only the settings given in the command change.
+
+With several brokers per host, each broker from 1 to N stands for a machine: it is the voter, and further brokers with
+its rack (1001, 2001, ... beside broker 1) are only brokers. See model/host_brokers.py.
 """
 
 import os
@@ -16,8 +19,10 @@ from typing import NamedTuple
 
 from sskafka.cli.cluster.ports import HOST, OTHER_SERVERS, PortOption, Ports, Server, kafka_server
 from sskafka.cli.failures import CommandError
+from sskafka.cli.host.directories import partitions_in
 from sskafka.cli.start import PID_FILE
 from sskafka.lab import LAB_SETTINGS
+from sskafka.model.host_brokers import ID_STEP, broker_id_of, is_first_of_machine, machine_id_of
 from sskafka.model.ids import uuid_text
 from sskafka.model.properties import format_properties, parse_properties
 from sskafka.model.settings import Settings
@@ -52,6 +57,10 @@ class BrokerHome(NamedTuple):
         return self.path / "server.properties"
 
     @property
+    def exists(self) -> bool:
+        return self.properties_file.exists()
+
+    @property
     def log_file(self) -> Path:
         return self.path / "broker.log"
 
@@ -77,25 +86,54 @@ class BrokerHome(NamedTuple):
 class LocalCluster(NamedTuple):
     directory: Path
     homes: tuple[BrokerHome, ...]
+    """The first brokers of all machines, then the second ones, and so on."""
     is_new: bool
 
     @property
     def node_ids(self) -> list[int]:
         return [home.node_id for home in self.homes]
 
+    @property
+    def has_several_per_host(self) -> bool:
+        return not all(map(is_first_of_machine, self.node_ids))
 
-def find_cluster(directory: Path, count: int | None, default_count: int) -> LocalCluster:
-    """Return the cluster in the directory, or a new one of `count` brokers."""
+    def first_home(self, home: BrokerHome) -> BrokerHome:
+        """Return the home of the first broker on the same machine."""
+        return next(one for one in self.homes if one.node_id == machine_id_of(home.node_id))
+
+
+def find_cluster(
+    directory: Path, count: int | None, default_count: int, brokers_per_host: int | None = None
+) -> LocalCluster:
+    """Return the cluster in the directory, or a new one of `count` machines with a broker, or several, each."""
     directory = directory.resolve()
     found = sorted(int(file.parent.name.removeprefix("broker-")) for file in _properties_files(directory))
-    if not found:
-        return LocalCluster(directory, _homes(directory, range(1, (count or default_count) + 1)), is_new=True)
-    if count not in {None, len(found)}:
+    machines = [node_id for node_id in found if is_first_of_machine(node_id)]
+    if found and count not in {None, len(machines)}:
         raise CommandError(
-            f"{directory} holds a cluster of {len(found)} brokers",
+            f"{directory} holds a cluster of {len(machines)} brokers",
             f"leave out -n to start that one, or use another --dir for a cluster of {count}",
         )
-    return LocalCluster(directory, _homes(directory, found), is_new=False)
+    machines = machines or list(range(1, (count or default_count) + 1))
+    if len(machines) >= ID_STEP:
+        raise CommandError(f"a cluster of {len(machines)} brokers is too large", f"use fewer than {ID_STEP}")
+    if found and brokers_per_host is None:
+        return LocalCluster(directory, _homes(directory, found), is_new=False)
+    node_ids = [broker_id_of(machine, number) for number in range(brokers_per_host or 1) for machine in machines]
+    for home in _homes(directory, [node_id for node_id in found if node_id not in node_ids]):
+        _check_empty(home)
+    return LocalCluster(directory, _homes(directory, node_ids), is_new=not found)
+
+
+def _check_empty(home: BrokerHome) -> None:
+    """Raise CommandError if a broker that is to be left out holds partitions."""
+    partitions = partitions_in(home.path / "data")
+    if partitions:
+        raise CommandError(
+            f"broker {home.node_id} holds {partitions} partitions in {home.path}, and this --brokers-per-host would "
+            "leave it out",
+            f"leave out --brokers-per-host, and move the partitions first (`sskafka cluster drain {home.node_id}`)",
+        )
 
 
 def _properties_files(directory: Path) -> list[Path]:
@@ -112,11 +150,17 @@ def wanted_ports(cluster: LocalCluster, options: Mapping[Server, PortOption]) ->
 
 
 def _ports_of(cluster: LocalCluster, number: int, options: Mapping[Server, PortOption]) -> Ports:
-    earlier = None if cluster.is_new else cluster.homes[number].read_properties()
+    home = cluster.homes[number]
+    earlier = home.read_properties() if home.exists else None
+    first = cluster.homes[0].read_properties() if cluster.homes[0].exists else None
     ports = {}
     for server, option in options.items():
-        is_kept = earlier is not None and option.first_port is None
-        port = server.port_in(earlier or {}) if is_kept else option.port(server, number)
+        port: int | None = option.port(server, number)
+        if option.first_port is None and earlier is not None:
+            port = server.port_in(earlier)
+        elif option.first_port is None and first is not None:  # a broker that is added counts on from the first one
+            first_port = server.port_in(first)
+            port = None if first_port is None else first_port + number
         if option.is_open and port is not None:
             ports[server] = port
     return ports
@@ -135,15 +179,19 @@ def write_settings(
     `security_of`: the settings of a broker with TLS and SASL, which contain secrets."""
     cluster_id = uuid_text(random_uuid(os.urandom))
     voters = ",".join(
-        f"{home.node_id}@{HOST}:{own[kafka_server(own)]}" for home, own in zip(cluster.homes, ports, strict=True)
+        f"{home.node_id}@{HOST}:{own[kafka_server(own)]}"
+        for home, own in zip(cluster.homes, ports, strict=True)
+        if is_first_of_machine(home.node_id)
     )
     if "topics.file" in overrides:  # a broker that is restarted alone may have another working directory
         overrides = {**overrides, "topics.file": str(Path(overrides["topics.file"]).resolve())}
     texts = []
     for home, own_ports in zip(cluster.homes, ports, strict=True):
-        stated = _first_settings(home, cluster_id) if cluster.is_new else home.read_properties()
+        stated = _first_settings(home, cluster_id) if cluster.is_new else _earlier_settings(cluster, home)
         if security_of is not None:
             stated |= security_of(home)
+        if cluster.has_several_per_host:
+            stated["broker.rack"] = f"host-{machine_id_of(home.node_id)}"
         stated |= {**_own_settings(home, own_ports, voters), **(LAB_SETTINGS if lab else {}), **overrides}
         texts.append(stated)
     warnings = Settings.resolve(texts[0], os.environ).warnings
@@ -154,15 +202,20 @@ def write_settings(
 
 def _first_settings(home: BrokerHome, cluster_id: str) -> dict[str, str]:
     """Return the settings of a new cluster. Broker 1 becomes a candidate first, for a fast start."""
-    delay_ms = (home.node_id - 1) * _FIRST_ELECTION_STEP_MS
+    delay_ms = (machine_id_of(home.node_id) - 1) * _FIRST_ELECTION_STEP_MS
     return {"cluster.id": cluster_id, FIRST_ELECTION_DELAY: str(delay_ms)}
+
+
+def _earlier_settings(cluster: LocalCluster, home: BrokerHome) -> dict[str, str]:
+    """Return the settings that the broker had. A broker that is added has those of its machine's first one."""
+    return (home if home.exists else cluster.first_home(home)).read_properties()
 
 
 def _own_settings(home: BrokerHome, ports: Ports, voters: str) -> dict[str, str]:
     servers = (kafka_server(ports), *OTHER_SERVERS)
     addresses = {server.setting: server.address(ports.get(server)) for server in servers}
     return addresses | {
-        "process.roles": "broker,controller",
+        "process.roles": "broker,controller" if is_first_of_machine(home.node_id) else "broker",
         "node.id": str(home.node_id),
         "controller.quorum.voters": voters,
         "log.dirs": str(home.path / "data"),

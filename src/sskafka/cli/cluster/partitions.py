@@ -41,7 +41,7 @@ def reassign(
         async with connected(bootstrap, client_properties(properties)) as cluster:
             return await alter_reassignments(cluster, wanted)
 
-    _tell_outcomes(run(work()), "is being moved; `sskafka cluster reassignments` shows the progress")
+    tell_outcomes(run(work()), "is being moved; `sskafka cluster reassignments` shows the progress")
 
 
 def reassignments(
@@ -82,7 +82,7 @@ def elect(
 
     outcomes = run(work())
     not_needed = {at for at, error in outcomes.items() if error and error.code == ErrorCode.ELECTION_NOT_NEEDED}
-    _tell_outcomes({at: error for at, error in outcomes.items() if at not in not_needed}, "has a new leader")
+    tell_outcomes({at: error for at, error in outcomes.items() if at not in not_needed}, "has a new leader")
     if len(not_needed) == len(outcomes):
         talk("every partition has its preferred leader")
 
@@ -119,7 +119,8 @@ def _parse_partition(text: str) -> TopicPartition:
     return TopicPartition(topic, int(number))
 
 
-def _tell_outcomes(outcomes: Mapping[TopicPartition, KafkaError | None], done: str) -> None:
+def tell_outcomes(outcomes: Mapping[TopicPartition, KafkaError | None], done: str) -> None:
+    """Print a line for each partition, and exit with 1 if one failed."""
     failed: dict[str, KafkaError] = {}
     for (topic, partition), error in sorted(outcomes.items()):
         if error is None:

@@ -6,7 +6,6 @@ process. The children have their own process groups, so that Ctrl+C reaches them
 
 import asyncio
 import errno
-import signal
 import socket
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from sskafka.cli.broker_child import BrokerChild
 from sskafka.cli.cluster.homes import BrokerHome
 from sskafka.cli.cluster.ports import HOST, Ports, Server
 from sskafka.cli.failures import CommandError
@@ -56,12 +56,12 @@ def _suspect(home: BrokerHome) -> str:
         return ""
 
 
-class BrokerProcess:
-    """One child process, from start to exit."""
+class BrokerProcess(BrokerChild):
+    """A broker of the cluster, whose output goes to the log file in its home."""
 
     def __init__(self, home: BrokerHome, process: asyncio.subprocess.Process) -> None:
+        super().__init__(home.node_id, process)
         self.home = home
-        self._process = process
 
     @classmethod
     async def start(cls, home: BrokerHome, sockets: BoundSockets) -> "BrokerProcess":
@@ -78,36 +78,6 @@ class BrokerProcess:
                 process_group=0,
             )
         return cls(home, process)
-
-    @property
-    def node_id(self) -> int:
-        return self.home.node_id
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
-    def has_ended(self) -> bool:
-        return self._process.returncode is not None
-
-    @property
-    def has_failed(self) -> bool:
-        return bool(self._process.returncode)
-
-    async def ended(self) -> None:
-        await self._process.wait()
-
-    def send(self, number: signal.Signals) -> None:
-        if not self.has_ended:
-            self._process.send_signal(number)
-
-    def exit_text(self) -> str:
-        """Describe how the process exited."""
-        code = self._process.returncode
-        assert code is not None, "it runs"
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
-        return f"broker {self.node_id} (process {self.pid}) {how}"
 
 
 def last_lines(log_file: Path) -> str:

@@ -20,6 +20,7 @@ from sskafka.cli.connecting import (
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_heading, print_json, print_table, uses_color
 from sskafka.client.cluster_status import BrokerStatus, ClusterStatus, cluster_status
+from sskafka.client.machine_status import MachineStatus, machines_of
 from sskafka.client.quorum import QuorumDescription
 
 NEEDS_ATTENTION = 3
@@ -71,6 +72,7 @@ def status_json(found: ClusterStatus) -> dict[str, Any]:
             {**broker._asdict(), "directories": [usage._asdict() for usage in broker.directories]}
             for broker in found.brokers
         ],
+        "machines": [machine._asdict() for machine in machines_of(found.brokers)],
         "quorum": {
             "leader_id": found.quorum.leader_id,
             "leader_epoch": found.quorum.leader_epoch,
@@ -89,6 +91,12 @@ def _print(found: ClusterStatus) -> None:
         ("BROKER", "ADDRESS", "RACK", "STATE", "LEADERS", "REPLICAS", "LOGS", "DISK FREE"),
         [_broker_row(broker) for broker in found.brokers],
     )
+    machines = machines_of(found.brokers)
+    if machines:
+        print_table(
+            ("MACHINE", "RACK", "BROKERS", "STATE", "LEADERS", "REPLICAS", "LOGS"),
+            [_machine_row(at) for at in machines],
+        )
     print(f"quorum      {_quorum_text(found.quorum)}")
     counts = (
         f"{len(health.offline)} offline",
@@ -118,6 +126,12 @@ def _broker_row(broker: BrokerStatus) -> tuple[object, ...]:
         size_text(logs) if broker.directories else None,
         ", ".join(_free_text(usage.usable_bytes, usage.total_bytes) for usage in broker.directories) or None,
     )
+
+
+def _machine_row(machine: MachineStatus) -> tuple[object, ...]:
+    state = f"{machine.fenced} fenced" if machine.fenced else "up"
+    ids = ", ".join(map(str, machine.broker_ids))
+    return machine.host, machine.rack, ids, state, machine.leaders, machine.replicas, size_text(machine.log_bytes)
 
 
 def _free_text(usable: int | None, total: int | None) -> str:

@@ -18,11 +18,13 @@ from sskafka.cli.cluster.ports import ADR, ANY_PORT, HOST, HTTP, KAFKA, SECURE_K
 from sskafka.cli.cluster.processes import BrokerProcess, bound_sockets, last_lines
 from sskafka.cli.cluster.readiness import Member, until_ready
 from sskafka.cli.failures import CommandError
-from sskafka.cli.options import SetOption
+from sskafka.cli.host.count import host_broker_count
+from sskafka.cli.options import BrokersPerHostOption, SetOption
 from sskafka.cli.output import talk
 from sskafka.cli.stop_signals import StopSignals
 from sskafka.cli.usage import key_values
 from sskafka.client.connection import Address
+from sskafka.model.host_brokers import is_first_of_machine
 
 if TYPE_CHECKING:
     from sskafka.cli.cluster.secure import ClusterSecurity
@@ -36,7 +38,11 @@ def up(
     brokers: Annotated[
         int | None,
         typer.Option(
-            "-n", "--brokers", min=1, help="Number of brokers: 3, or as many as --dir has.", show_default=False
+            "-n",
+            "--brokers",
+            min=1,
+            help="Number of brokers, or of machines with --brokers-per-host: 3, or as many as --dir has.",
+            show_default=False,
         ),
     ] = None,
     directory: Annotated[
@@ -72,6 +78,7 @@ def up(
         ),
     ] = None,
     adr: Annotated[bool, typer.Option("--adr/--no-adr", help="Whether brokers run an ADR-0011 server.")] = True,
+    brokers_per_host: BrokersPerHostOption = None,
     overrides: SetOption = None,
     lab: Annotated[
         bool, typer.Option("--lab", help="Settings for the lab: directories counted from 1, lab API enabled.")
@@ -81,7 +88,8 @@ def up(
     ] = False,
 ) -> None:
     """Start brokers on this machine as one cluster and run until they stop."""
-    cluster = find_cluster(directory, brokers, DEFAULT_BROKERS)
+    per_host = None if brokers_per_host is None else host_broker_count(brokers_per_host)
+    cluster = find_cluster(directory, brokers, DEFAULT_BROKERS, per_host)
     security = _find_security(cluster, secure)
     if lab and security is not None:
         raise CommandError("the lab's API has no logins", "use --lab or --secure, not both")
@@ -236,8 +244,8 @@ class Supervisor:
             return 1
         talk(f"stopping {_brokers(len(self._endings))}; a second signal kills them")
         stopping = list(self._endings.values())
-        self._send_all(signal.SIGTERM)
-        await self._until_all_ended()
+        for are_voters in (False, True):  # brokers need a controller for their controlled shutdown
+            await self._stop_cleanly([one for one in stopping if is_first_of_machine(one.node_id) is are_voters])
         unclean = [broker for broker in stopping if not broker.has_ended or broker.has_failed]
         for broker in unclean:
             talk(broker.exit_text() if broker.has_ended else f"broker {broker.node_id} did not stop and is killed")
@@ -247,8 +255,10 @@ class Supervisor:
             return 0
         return _INTERRUPTED if self._signals.first.result() is signal.SIGINT else 0
 
-    async def _until_all_ended(self) -> None:
-        while self._endings and not self._signals.second.done():
+    async def _stop_cleanly(self, brokers: Sequence[BrokerProcess]) -> None:
+        for broker in brokers:
+            broker.send(signal.SIGTERM)
+        while not all(broker.has_ended for broker in brokers) and not self._signals.second.done():
             await self._first_of(self._signals.second)
             self._take_ended()
 
