@@ -10,7 +10,7 @@ OPENSSL_HEADER := /usr/include/openssl/ssl.h
 RDKAFKA_LIBRARY = $(firstword $(wildcard $(abspath $(VENV))/lib/python3*/site-packages/confluent_kafka.libs/librdkafka-*.so*))
 BENCH_OPTIONS ?=
 
-.PHONY: load bench bench-hot-path bench-grid bench-cluster bench-transactions bench-groups bench-http bench-kafka bench-compaction bench-failover bench-spark bench-pipeline-latency
+.PHONY: load bench bench-hot-path bench-grid bench-cluster bench-cores bench-growth bench-transactions bench-groups bench-http bench-kafka bench-compaction bench-failover bench-spark bench-pipeline-latency
 
 load: $(LOAD) ## Build the load generator of the benchmarks
 
@@ -37,6 +37,12 @@ bench-hot-path: $(STAMP) ## Measure the CPU time of the produce path in one proc
 
 bench-cluster: $(LOAD) ## Compare 3 brokers with 3 of Apache Kafka: replicated writes, acks=all
 	$(BIN)/python -m benchmarks compare --brokers 3 $(BENCH_OPTIONS)
+
+bench-cores: $(LOAD) ## Compare one broker for each core with one Apache Kafka: tiny requests over 8 partitions
+	$(BIN)/python -m benchmarks.cores $(BENCH_OPTIONS)
+
+bench-growth: $(STAMP) ## Measure what partitions, connections, large logs and many topics cost (BENCH_OPTIONS=--kafka: Apache Kafka, too)
+	$(BIN)/python -m benchmarks.growth all $(BENCH_OPTIONS)
 
 bench-groups: $(STAMP) ## Measure offset commits and how long a group of 100 members takes to join
 	$(BIN)/python -m benchmarks.groups $(BENCH_OPTIONS)

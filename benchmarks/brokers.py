@@ -64,6 +64,7 @@ class BrokerKind:
         self.name = name
         self.command = command
         self.prepare = prepare
+        self.ready_seconds_max = 60.0
 
     @contextlib.contextmanager
     def running(self, directory: Path, settings: Mapping[str, str] | None = None) -> Iterator[Broker]:
@@ -77,7 +78,9 @@ class BrokerKind:
             self.prepare(properties, new_cluster_id())
         with broker_process(self.command(properties), log) as (process, started_at):
             try:
-                startup = wait_until_ready(HOST, port, started_at, lambda: process.poll() is None)
+                startup = wait_until_ready(
+                    HOST, port, started_at, lambda: process.poll() is None, self.ready_seconds_max
+                )
             except NotReadyError as error:
                 raise NotReadyError(f"{self.name}: {error}\n{log.read_text()[-2000:]}") from error
             yield Broker(self.name, HOST, port, process.pid, startup, data)

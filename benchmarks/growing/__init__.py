@@ -1,0 +1,1 @@
+"""What `benchmarks.growth` measures: one module for each thing that grows."""
