@@ -63,6 +63,7 @@ _HINT_BY_CODE = {
     ErrorCode.INVALID_TIMESTAMP: "`sskafka topic alter NAME -c message.timestamp.after.max.ms=N` allows later ones",
     ErrorCode.OFFSET_OUT_OF_RANGE: "`sskafka topic describe NAME -p` shows the available offsets",
     ErrorCode.GROUP_ID_NOT_FOUND: "`sskafka group list` shows the groups",
+    ErrorCode.NON_EMPTY_GROUP: "stop its members; `sskafka group describe GROUP` shows them",
     ErrorCode.SECURITY_DISABLED: "authorizer.class.name in server.properties turns ACLs on; see docs/security.md",
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: _ACLS,
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: _ACLS,

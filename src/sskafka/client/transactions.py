@@ -49,6 +49,7 @@ FIRST_OFFSETS_VERSION_MAX = 4
 FIRST_PRODUCE_VERSION_MAX = 11
 TWO_PHASE_FROM = 6
 """First version of InitProducerId with two-phase commit (KIP-939)."""
+TAKE_OVER_TIMEOUT_MS = 60_000
 NO_TIMEOUT_MS = 2**31 - 1
 """Timeout that coordinators report for transactions that do not time out."""
 
@@ -199,6 +200,28 @@ async def describe(cluster: Cluster, transactional_id: str) -> TransactionState:
         return state
 
     return await cluster.retrying(attempt)
+
+
+async def abort_open(cluster: Cluster, transactional_id: str) -> Transaction:
+    """Abort the open transaction of the id, if there is one, and fence its producers. Return the new producer.
+
+    Raise KafkaError TRANSACTIONAL_ID_NOT_FOUND for an id that does not exist: InitProducerId would create it."""
+    await describe(cluster, transactional_id)
+    return await initialize(cluster, transactional_id, TAKE_OVER_TIMEOUT_MS)
+
+
+async def describe_listed(cluster: Cluster, listed: Iterable[ListedTransaction]) -> dict[str, TransactionState]:
+    """Describe transactions with one request to each coordinator. Those that have moved meanwhile are missing."""
+    ids: dict[int, list[str]] = {}
+    for one in listed:
+        ids.setdefault(one.coordinator, []).append(one.transactional_id)
+    found: dict[str, TransactionState] = {}
+    for coordinator, names in ids.items():
+        connection = await cluster.connection_to(coordinator)
+        response = await connection.request(DescribeTransactionsRequest(names), DescribeTransactionsResponse)
+        described = (state for state in response.transaction_states if state.error_code == ErrorCode.NONE)
+        found |= {state.transactional_id: state for state in described}
+    return found
 
 
 async def list_transactions(cluster: Cluster, states: Iterable[str] = ()) -> list[ListedTransaction]:

@@ -43,3 +43,7 @@ class Pattern:
     def matches(self, name: str) -> bool:
         """Return whether the pattern matches the whole name."""
         return self._compiled.fullmatch(name) is not None
+
+    def is_in(self, text: str) -> bool:
+        """Return whether the pattern matches anywhere in the text."""
+        return self._compiled.search(text) is not None

@@ -5,13 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from sskafka.pipelines.files.avro_schema import (
-    AvroDataError,
-    AvroSchemaError,
-    decoder_of,
-    parse_avro_schema,
-    spark_columns,
-)
+from sskafka.pipelines.files.avro_schema import decoder_of, parse_avro_schema, spark_columns
+from sskafka.records.avro import AvroDataError, AvroSchemaError
 from sskafka.records.varint import encode_varint
 
 SCHEMA = {

@@ -1,6 +1,5 @@
 """`sskafka group`: members, lag, rebalances and offsets of groups."""
 
-from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
@@ -15,12 +14,18 @@ from sskafka.cli.connecting import (
 )
 from sskafka.cli.failures import CommandError
 from sskafka.cli.group.text import event_json, group_json, print_group, print_timeline, reader_json
-from sskafka.cli.offset_range import OffsetRange, parse_offset_range, resolve
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_json, print_table, talk
 from sskafka.cli.usage import UsageError
 from sskafka.client.cluster import Cluster
 from sskafka.client.group_lag import PartitionLag, lag_of
+from sskafka.client.group_reset import (
+    NothingCommittedError,
+    ResetPlan,
+    check_has_no_members,
+    named_partitions,
+    plan_reset,
+)
 from sskafka.client.groups import (
     GroupDescription,
     commit_offsets,
@@ -31,8 +36,7 @@ from sskafka.client.groups import (
     group_timeline,
     list_groups,
 )
-from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
-from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.client.offset_range import OffsetRange, parse_offset_range
 from sskafka.model.ids import TopicPartition
 from sskafka.runtime.clock import SystemClock
 from sskafka.wire.messages.describe_group_timeline import TimelineEvent
@@ -41,8 +45,6 @@ from sskafka.wire.messages.describe_readers import ReaderPosition
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 GroupArgument = Annotated[str, typer.Argument(metavar="GROUP", help="Name of the group.")]
-Plan = dict[TopicPartition, tuple[int | None, int]]
-"""The committed offset and the new one."""
 
 
 @app.command("list")
@@ -191,9 +193,14 @@ def reset_offsets(
 
     target = _target(to, shift_by)
 
-    async def work() -> Plan:
+    async def work() -> ResetPlan:
         async with connected(bootstrap, client_properties(properties)) as cluster:
-            plan = await plan_reset(cluster, group, topics, target, shift_by or 0)
+            chosen = None if topics is None else await _named(cluster, topics)
+            try:
+                plan = await plan_reset(cluster, group, chosen, target, shift_by or 0)
+            except NothingCommittedError as error:
+                hint = "use --topic to name the partitions" if chosen is None else "use --to in place of --shift-by"
+                raise CommandError(str(error), hint) from error
             if execute:
                 await commit_offsets(cluster, group, {partition: new for partition, (_, new) in plan.items()})
             return plan
@@ -222,56 +229,8 @@ def _target(to: str | None, shift_by: int | None) -> OffsetRange | None:
     return target
 
 
-async def plan_reset(
-    cluster: Cluster, group: str, topics: Iterable[str] | None, target: OffsetRange | None, shift_by: int
-) -> Plan:
-    """Plan a move to `target`, or by `shift_by` records from the committed offsets. Always within the log."""
-    await check_has_no_members(cluster, group)
-    committed = {partition: found.offset for partition, found in (await committed_offsets(cluster, group)).items()}
-    partitions = sorted(committed) if topics is None else await _named(cluster, topics)
-    if not partitions:
-        raise CommandError(f"group {group!r} has committed nothing", "use --topic to name the partitions")
-    if target is not None:
-        spans = await resolve(cluster, target, partitions, 0)
-        return {partition: (committed.get(partition), span.start) for partition, span in spans.items()}
-    known = {partition: committed[partition] for partition in partitions if partition in committed}
-    if not known:
-        raise CommandError(f"group {group!r} has committed nothing there", "use --to in place of --shift-by")
-    starts = await list_offsets(cluster, dict.fromkeys(known, EARLIEST))
-    ends = await list_offsets(cluster, dict.fromkeys(known, LATEST))
-    return {
-        partition: (offset, min(max(offset + shift_by, starts[partition].offset), ends[partition].offset))
-        for partition, offset in known.items()
-    }
-
-
-async def check_has_no_members(cluster: Cluster, group: str) -> None:
-    """Raise CommandError if the group has members. A group that does not exist yet has none."""
+async def _named(cluster: Cluster, topics: list[str]) -> list[TopicPartition]:
     try:
-        described = await describe_group(cluster, group)
-    except KafkaError as error:
-        if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
-            return
-        raise
-    if described.members:
-        raise CommandError(
-            f"group {group!r} has {len(described.members)} members", f"stop them; `sskafka group describe {group}`"
-        )
-
-
-async def _named(cluster: Cluster, topics: Iterable[str]) -> list[TopicPartition]:
-    """Parse TOPIC, or TOPIC:0,1 for some of its partitions."""
-    found: list[TopicPartition] = []
-    for text in topics:
-        name, colon, numbers = text.partition(":")
-        view = await cluster.topic(name)
-        chosen = _numbers(text, numbers) if colon else sorted(view.partitions)
-        found += [TopicPartition(name, index) for index in chosen]
-    return found
-
-
-def _numbers(text: str, numbers: str) -> list[int]:
-    words = numbers.split(",")
-    if not all(word.isdecimal() for word in words):
-        raise UsageError(f"--topic {text!r} is not TOPIC or TOPIC:0,1")
-    return [int(word) for word in words]
+        return await named_partitions(cluster, topics)
+    except ValueError as error:
+        raise UsageError(f"--topic: {error}") from error

@@ -17,7 +17,6 @@ from sskafka.cli.connecting import (
     connected,
     run,
 )
-from sskafka.cli.offset_range import Anchor, Bound, OffsetRange, Span, parse_offset_range, resolve
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format
 from sskafka.cli.record_format import FormatError, RecordPrinter
@@ -27,6 +26,7 @@ from sskafka.client.config import ConsumerConfig, configured
 from sskafka.client.consumer import ConsumerEngine
 from sskafka.client.errors import UnknownPartitionError
 from sskafka.client.fetched import ConsumedRecord
+from sskafka.client.offset_range import Anchor, Bound, OffsetRange, Span, parse_offset_range, resolve
 from sskafka.model.ids import TopicPartition
 from sskafka.runtime.clock import SystemClock
 

@@ -9,13 +9,13 @@ from typing import BinaryIO, NamedTuple, Protocol
 import typer
 
 from sskafka.cli.connecting import connected
-from sskafka.cli.offset_range import Anchor, Bound, OffsetRange
 from sskafka.cli.usage import UsageError
 from sskafka.client.async_clients import POLL_RECORDS, AsyncConsumer
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConsumerConfig, configured
 from sskafka.client.errors import ConfigError
 from sskafka.client.fetched import ConsumedRecord
+from sskafka.client.offset_range import Anchor, Bound, OffsetRange
 from sskafka.client.offsets import LATEST, list_offsets
 from sskafka.model.ids import TopicPartition
 

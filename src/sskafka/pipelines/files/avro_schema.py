@@ -1,12 +1,13 @@
-"""Avro schemas: conversion of their JSON to Spark's types, and a decoder of Avro's binary encoding.
+"""Avro schemas: conversion of their JSON to Spark's types, and a decoder of what Spark reads.
 
 Spark's own Avro support is a jar that pip does not install, so fastavro decodes the records.
 """
 
-import io
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
+
+from sskafka.records.avro import AvroSchemaError, avro_reader
 
 AvroType: TypeAlias = str | list[Any] | dict[str, Any]
 
@@ -21,14 +22,6 @@ _LOGICAL = {
     "local-timestamp-micros": "timestamp_ntz",
     "date": "date",
 }
-
-
-class AvroSchemaError(ValueError):
-    """The schema cannot be used."""
-
-
-class AvroDataError(ValueError):
-    """The bytes do not follow the schema."""
 
 
 def parse_avro_schema(text: str) -> dict[str, Any]:
@@ -111,27 +104,7 @@ def _only_branch(union: list[Any]) -> AvroType:
 
 def decoder_of(schema: dict[str, Any]) -> Callable[[bytes], dict[str, Any]]:
     """Return a function from the bytes of a record to its fields; the function raises AvroDataError."""
-    import fastavro  # noqa: PLC0415  (takes 60 ms, and most pipelines read no Avro)
-    from fastavro.schema import SchemaParseException, UnknownType  # noqa: PLC0415
-
-    try:
-        parsed = fastavro.parse_schema(_as_spark_reads(schema))
-    except (SchemaParseException, UnknownType) as error:
-        raise AvroSchemaError(f"the Avro schema cannot be used: {error}") from None
-
-    def decode_record(data: bytes) -> dict[str, Any]:
-        source = io.BytesIO(data)
-        try:
-            fields = fastavro.schemaless_reader(source, parsed, None)
-        except (EOFError, IndexError, ValueError, OverflowError) as error:  # what fastavro raises for other bytes
-            cause = str(error) or "they end too early"
-            raise AvroDataError(f"the bytes do not follow the schema: {cause}") from None
-        left = len(data) - source.tell()
-        if left:
-            raise AvroDataError(f"{left} bytes follow the record: it was written with another schema")
-        return cast(dict[str, Any], fields)
-
-    return decode_record
+    return avro_reader(_as_spark_reads(schema))
 
 
 def _as_spark_reads(kind: Any) -> Any:

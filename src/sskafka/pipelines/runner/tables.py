@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 
 from sskafka.pipelines.connector.options import BOOTSTRAP
 from sskafka.pipelines.connector.selection import Connector
-from sskafka.pipelines.files.avro_schema import AvroDataError, decoder_of, parse_avro_schema, spark_columns
+from sskafka.pipelines.files.avro_schema import decoder_of, parse_avro_schema, spark_columns
 from sskafka.pipelines.files.ddl import Schema
 from sskafka.pipelines.files.expectation import Action, Expectation
 from sskafka.pipelines.files.pipeline import Pipeline
@@ -26,6 +26,7 @@ from sskafka.pipelines.runner.dead_letters import DLQ
 from sskafka.pipelines.runner.naming import naming_the_line
 from sskafka.pipelines.runner.observing import observed
 from sskafka.pipelines.runner.progress import EXPECTATION, IN, ROWS, UNMET
+from sskafka.records.avro import AvroDataError
 
 ERROR = "_error"
 NO_VALUE = "the record has no value"

@@ -91,7 +91,7 @@ class RecordReader:
             await self._read_what_is_being_committed(reading)
         if not reading.records and wait_ms > 0:
             deadline_ms = self._cluster.deadline_ms(wait_ms)
-            async with self._borrowed() as waiting:
+            async with self.borrowed() as waiting:
                 await self._await_records(reading, waiting, deadline_ms)
         return ReadRecords(reading.records, reading.high_watermark == 0)
 
@@ -108,7 +108,7 @@ class RecordReader:
             await self._read_on(reading, self._cluster, 0)
             return
         deadline_ms = self._cluster.deadline_ms(HIGH_WATERMARK_WAIT_MS)
-        async with self._borrowed() as waiting:
+        async with self.borrowed() as waiting:
             while reading.next_offset < written_to and not reading.is_full and self._left_ms(deadline_ms) > 0:
                 await self._read_on(reading, waiting, self._left_ms(deadline_ms))
 
@@ -153,7 +153,8 @@ class RecordReader:
         reading.next_offset = max(reading.next_offset, first)
 
     @asynccontextmanager
-    async def _borrowed(self) -> AsyncIterator[Cluster]:
+    async def borrowed(self) -> AsyncIterator[Cluster]:
+        """Lend a cluster on whose connections requests may wait at brokers: nobody else uses them meanwhile."""
         cluster = self._idle.pop() if self._idle else self._new_cluster()
         try:
             yield cluster

@@ -16,6 +16,7 @@ from contextlib import AsyncExitStack
 from enum import StrEnum
 from typing import NamedTuple, Self
 
+from sskafka.client.accumulator import Delivery
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ProducerConfig
 from sskafka.client.errors import (
@@ -28,6 +29,7 @@ from sskafka.client.errors import (
 from sskafka.client.producer import ProducerEngine
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition, Uuid
+from sskafka.records.batch import NO_TIMESTAMP
 from sskafka.records.builder import BatchBuilder, NewRecord, encoded_size_max
 from sskafka.servers.http.replica_wait import ReplicaWait, StoredRecords
 from sskafka.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
@@ -139,10 +141,22 @@ class RecordWriter:
         topic, index = partition
         sent = [await self._in_sync.send(topic, record.value, key=record.key, partition=index) for record in records]
         for outcome in await asyncio.gather(*sent, return_exceptions=True):
-            if isinstance(outcome, Exception) and is_retriable(outcome):  # retried for long, perhaps with success
-                raise MaybeStoredError(f"{outcome}: {NOT_KNOWN}") from outcome
-            if isinstance(outcome, BaseException):
-                raise outcome
+            _checked(outcome)
+
+    async def send(self, topic: str, record: NewRecord, partition: int | None = None) -> Delivery:
+        """Store one record with its headers as `isr` does. Its key chooses the partition unless one is given."""
+        number = await self._in_sync.choose_partition(topic, record.key, partition)
+        await self._until_led(TopicPartition(topic, number), self._cluster.deadline_ms(NO_LEADER_TIMEOUT_MS))
+        sent = await self._in_sync.send(
+            topic,
+            record.value,
+            key=record.key,
+            headers=record.headers,
+            partition=number,
+            timestamp=None if record.timestamp == NO_TIMESTAMP else record.timestamp,
+        )
+        (outcome,) = await asyncio.gather(sent, return_exceptions=True)
+        return _checked(outcome)
 
     async def _store(self, partition: TopicPartition, batch: BuiltBatch) -> StoredRecords:
         deadline_ms = self._cluster.deadline_ms(NO_LEADER_TIMEOUT_MS)
@@ -174,3 +188,12 @@ class RecordWriter:
             lambda: self._cluster.leader_of(partition), topics=[partition.topic], deadline_ms=deadline_ms
         )
         return self._cluster.view.topics[partition.topic].topic_id, led.leader_epoch
+
+
+def _checked(outcome: Delivery | BaseException) -> Delivery:
+    """Return a delivery. Raise MaybeStoredError for a failure that was retried for long, perhaps with success."""
+    if isinstance(outcome, Exception) and is_retriable(outcome):
+        raise MaybeStoredError(f"{outcome}: {NOT_KNOWN}") from outcome
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome

@@ -1,4 +1,4 @@
-"""Groups with their members and lag, and transactions."""
+"""Groups with their members and lag."""
 
 from typing import Annotated
 
@@ -7,7 +7,6 @@ from pydantic import BaseModel, Field
 
 from sskafka.client.group_lag import PartitionLag, lag_of
 from sskafka.client.groups import committed_offsets, describe_group, list_groups
-from sskafka.client.transactions import list_transactions
 from sskafka.servers.http.context import HttpContext
 from sskafka.servers.http.problems import NOT_FOUND, documented
 from sskafka.servers.http.routes.paging import After, Limit, Name, Search, page
@@ -52,17 +51,6 @@ class GroupDetails(BaseModel):
     members: list[Member]
     partitions: list[GroupPartition]
     lag: Annotated[int, Field(description="Records that the group has not read, in all partitions.")]
-
-
-class TransactionSummary(BaseModel):
-    transactional_id: str
-    producer_id: int
-    state: str
-    coordinator: int
-
-
-class Transactions(BaseModel):
-    transactions: list[TransactionSummary]
 
 
 def routes(context: HttpContext) -> APIRouter:
@@ -110,12 +98,6 @@ def routes(context: HttpContext) -> APIRouter:
             partitions=[_group_partition(lag) for lag in lags],
             lag=sum(lag.lag or 0 for lag in lags),
         )
-
-    @router.get("/transactions", summary="The transactional ids of the cluster and their states")
-    async def transactions(request: Request) -> Transactions:
-        async with context.clients(request) as clients:
-            found = await list_transactions(clients.cluster)
-        return Transactions(transactions=[TransactionSummary(**one._asdict()) for one in found])
 
     return router
 

@@ -72,7 +72,7 @@ def routes(context: HttpContext) -> APIRouter:
     async def timeline(group_id: Annotated[str, Path(min_length=1, max_length=249)], request: Request) -> Timeline:
         async with context.clients(request) as clients:
             events = await group_timeline(clients.cluster, group_id)
-        return Timeline(group_id=group_id, events=[_event(event) for event in events])
+        return Timeline(group_id=group_id, events=[event_json(event) for event in events])
 
     @router.get("/readers", summary="How far clients have fetched, whether or not they commit")
     async def readers(request: Request, topic: Annotated[str | None, Query(max_length=249)] = None) -> Readers:
@@ -83,7 +83,7 @@ def routes(context: HttpContext) -> APIRouter:
     return router
 
 
-def _event(event: TimelineEvent) -> Event:
+def event_json(event: TimelineEvent) -> Event:
     return Event(
         time_ms=event.at_ms,
         event=event.kind,

@@ -1,6 +1,6 @@
 import pytest
 
-from sskafka.cli.offset_range import Anchor, Bound, OffsetRange, parse_offset_range
+from sskafka.client.offset_range import Anchor, Bound, OffsetRange, parse_offset_range
 
 NOW = 1_700_000_000_000
 START, END = Bound(Anchor.START), Bound(Anchor.END)

@@ -1,4 +1,4 @@
-"""The -o option of `consume`: where to start and to stop in each partition.
+"""Where to start and to stop in each partition: the -o option of `consume`, and `from` of HTTP requests.
 
     start, end          the first available record; new records only
     N, +N, -N           offset N; N after the start; N before the end
@@ -22,6 +22,7 @@ from sskafka.model.ids import TopicPartition
 _WORDS = {"start": "START", "beginning": "START", "earliest": "START", "oldest": "START"}
 _WORDS |= {"end": "END", "latest": "END", "newest": "END"}
 _AGO = re.compile(r"-(\d+)(ms|s|m|h|d)")
+_TIME_MS_MAX = 2**63 - 1
 _UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -66,10 +67,10 @@ def _parse_times(text: str, now_ms: int) -> OffsetRange:
     for colon in [len(text), *(match.start() for match in re.finditer(":", text))]:
         try:
             start, stop = text[1:colon], text[colon + 1 :].removeprefix("@")
-            first = Bound(Anchor.TIME, _parse_time(start, now_ms)) if start else Bound(Anchor.START)
+            first = Bound(Anchor.TIME, parse_time(start, now_ms)) if start else Bound(Anchor.START)
             if not stop:
                 return OffsetRange(first, None)
-            last = Bound(Anchor.END) if stop in {"end", "latest"} else Bound(Anchor.TIME, _parse_time(stop, now_ms))
+            last = Bound(Anchor.END) if stop in {"end", "latest"} else Bound(Anchor.TIME, parse_time(stop, now_ms))
             return OffsetRange(first, last)
         except ValueError:
             continue
@@ -80,23 +81,24 @@ def _parse_bound(text: str, now_ms: int) -> Bound:
     if text in _WORDS:
         return Bound(Anchor[_WORDS[text]])
     if text.startswith("@"):
-        return Bound(Anchor.TIME, _parse_time(text[1:], now_ms))
+        return Bound(Anchor.TIME, parse_time(text[1:], now_ms))
     if not re.fullmatch(r"[+-]?\d+", text):
         raise ValueError(f"{text!r} is not an offset; try start, end, 42, +10, -10, @TIME or FROM:TO")
     anchor = {"+": Anchor.AFTER_START, "-": Anchor.BEFORE_END}.get(text[0], Anchor.OFFSET)
     return Bound(anchor, abs(int(text)))
 
 
-def _parse_time(text: str, now_ms: int) -> int:
+def parse_time(text: str, now_ms: int) -> int:
+    """Return the milliseconds since 1970 of a TIME, 0 for earlier ones. Raise ValueError for other texts."""
     ago = _AGO.fullmatch(text)
     if ago:
-        return now_ms - int(ago[1]) * _UNIT_MS[ago[2]]
-    if text.isdigit():
-        return int(text) * (1000 if len(text) <= 10 else 1)
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return int(moment.timestamp() * 1000)
+        time_ms = now_ms - int(ago[1]) * _UNIT_MS[ago[2]]
+    elif text.isdigit():
+        time_ms = int(text) * (1000 if len(text) <= 10 else 1)
+    else:
+        moment = datetime.fromisoformat(text)
+        time_ms = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+    return min(max(time_ms, 0), _TIME_MS_MAX)  # negative ones have other meanings in ListOffsets
 
 
 async def resolve(

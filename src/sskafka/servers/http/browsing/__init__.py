@@ -1,0 +1,9 @@
+"""Records for people: pages of them, searches through them, and what their bytes mean.
+
+    filter_syntax.py, filter.py   the expressions of searches, parsed and evaluated; pure
+    payloads.py, avro.py          bytes as text, JSON, Avro or base64; pure
+    pages.py                      a page of records, newest or oldest first, over partitions
+    scan.py                       records in the order of the log: search, live tail, download
+
+The routes in ../routes say who may ask and how much. Nothing here knows HTTP.
+"""
