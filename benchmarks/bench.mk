@@ -10,7 +10,7 @@ OPENSSL_HEADER := /usr/include/openssl/ssl.h
 RDKAFKA_LIBRARY = $(firstword $(wildcard $(abspath $(VENV))/lib/python3*/site-packages/confluent_kafka.libs/librdkafka-*.so*))
 BENCH_OPTIONS ?=
 
-.PHONY: load bench bench-hot-path bench-grid bench-cluster bench-cores bench-growth bench-transactions bench-groups bench-http bench-kafka bench-compaction bench-failover bench-spark bench-pipeline-latency
+.PHONY: load bench bench-hot-path bench-grid bench-cluster bench-cores bench-growth bench-transactions bench-groups bench-http bench-kafka bench-compaction bench-failover bench-spark bench-pipeline-latency bench-pipeline-batch
 
 load: $(LOAD) ## Build the load generator of the benchmarks
 
@@ -72,3 +72,6 @@ bench-spark: $(STAMP) ## Measure reading and writing with Spark, compared with S
 
 bench-pipeline-latency: $(STAMP) ## Measure the latency of a pipeline, compared with Spark's own connector (20 minutes)
 	$(BIN)/python -m benchmarks.spark_latency $(BENCH_OPTIONS)
+
+bench-pipeline-batch: $(STAMP) ## Measure the steps of a micro-batch, compared with the shortest batch that Spark can run (6 minutes)
+	$(BIN)/python -m benchmarks.spark_batch $(BENCH_OPTIONS)

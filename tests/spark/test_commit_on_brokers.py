@@ -32,8 +32,7 @@ from sskafka.pipelines.connector.options import BOOTSTRAP, SinkOptions, sink_opt
 from sskafka.pipelines.connector.planning import ClusterSession, Planner
 from sskafka.pipelines.connector.producing import TaskProducer
 from sskafka.pipelines.connector.sink import NumberedBatchWriter
-from sskafka.pipelines.connector.task_ids import transactional_id
-from sskafka.pipelines.connector.transactions import begin
+from sskafka.pipelines.connector.transactions import begin, transactional_id
 from sskafka.pipelines.files.pipeline import load_pipeline
 from sskafka.pipelines.runner.recovery import checkpoint_of, recover_topics
 

@@ -16,8 +16,8 @@ from sskafka.client.transactions import describe, initialize
 from sskafka.pipelines.connector import sink
 from sskafka.pipelines.connector.options import BOOTSTRAP, sink_options, source_options
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.pipelines.connector.recording import REUSED
-from sskafka.pipelines.connector.sink import StreamWriter
+from sskafka.pipelines.connector.read_ahead import RECORDS_MAX
+from sskafka.pipelines.connector.sink import REUSED, StreamWriter
 from sskafka.pipelines.connector.source import StreamReader
 
 BATCHES = 6
@@ -110,6 +110,31 @@ def test_a_batch_in_the_steady_state(
         "write": {"InitProducerId": 1, "AddPartitionsToTxn": 1, "Produce": 1},
         "commit": STEADY_COMMIT,
     }
+
+
+def test_the_records_of_a_small_batch_are_fetched_while_it_is_planned(
+    bootstrap: str, new_topic: Callable[..., str], produce: Produce, requests: Requests
+) -> None:
+    topic = new_topic(2)
+    reader = StreamReader(source_options({BOOTSTRAP: bootstrap, "subscribe": topic}, streaming=True))
+    reader._reads_ahead = True  # as in Spark's planning process
+    start = reader.initialOffset()
+    for batch in range(3):
+        produce(topic, [b"%d" % batch], batch % 2)
+        requests.taken()
+        end = reader.latestOffset(start, ReadAllAvailable())
+        assert requests.taken()["Fetch"] == 1
+        (task,) = reader.partitions(start, end)
+        rows = reader.take_rows(start, end)
+        assert rows is not None
+        assert pa.Table.from_batches(rows) == pa.Table.from_batches(reader.read(task)), "a task would read the same"
+        assert rows[0].column("value").to_pylist() == [b"%d" % batch]
+        assert reader.take_rows(start, end) is None
+        start = end
+    produce(topic, [b"x"] * (RECORDS_MAX + 1))
+    end = reader.latestOffset(start, ReadAllAvailable())
+    assert reader.take_rows(start, end) is None
+    reader.stop()
 
 
 def test_the_outcome_is_recorded_while_spark_begins_the_next_batch(

@@ -7,7 +7,7 @@ connector. A query has several such processes, and all queries of a pipeline sta
 numpy starts threads, but both handle forks.
 
 Spark's daemon runs a full garbage collection in a worker after each task, which would examine all imported objects for
-28 ms of CPU time. The daemon therefore freezes these objects before it forks (see `connector.garbage`).
+28 ms of CPU time. The daemon therefore freezes these objects before it forks (see `connector.spark_process`).
 
 Java may end a task before it has read everything from the worker, and closes the socket. Over a Unix domain socket the
 worker notices this when it flushes, and Spark's daemon prints a stack trace. Here the worker ends without one.

@@ -17,7 +17,7 @@ from sskafka.pipelines.connector.errors import (
     FencedError,
     NotDecidedError,
 )
-from sskafka.pipelines.connector.task_ids import transactional_id
+from sskafka.pipelines.connector.transactions import transactional_id
 
 PREFIX, QUERY_ID = "q", "query-1"
 BATCHES = 3

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from sskafka.pipelines.connector.recording import REUSED, OutcomeRecorder
+from sskafka.pipelines.connector.sink import REUSED, OutcomeRecorder
 
 
 def test_a_process_that_ends_after_its_commit_records_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

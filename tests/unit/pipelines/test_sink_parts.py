@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from sskafka.client.admin import NewTopic
-from sskafka.pipelines.connector import task_ids
+from sskafka.pipelines.connector import transactions
 from sskafka.pipelines.connector.checkpoint import offsets_digest, place_of, query_id_of
 from sskafka.pipelines.connector.committing import prefix_of
 from sskafka.pipelines.connector.errors import OptionError
-from sskafka.pipelines.connector.task_ids import ProcessIds, ids_of_this_process
 from sskafka.pipelines.connector.topic_batches import TopicBatches
 from sskafka.pipelines.connector.topics import replicated
+from sskafka.pipelines.connector.transactions import ProcessIds, ids_of_this_process
 
 
 def test_two_tasks_of_a_batch_have_two_ids_and_the_next_batch_has_them_again() -> None:
@@ -37,7 +37,7 @@ def test_epochs_and_queries_have_their_own_ids() -> None:
 def test_a_forked_worker_is_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
     mine = ids_of_this_process()
     assert ids_of_this_process() is mine
-    monkeypatch.setattr(task_ids.os, "getpid", os.getppid)
+    monkeypatch.setattr(transactions.os, "getpid", os.getppid)
     assert ids_of_this_process().name != mine.name
 
 

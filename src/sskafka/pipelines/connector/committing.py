@@ -1,6 +1,6 @@
 """The commit protocol on a cluster: `Committer` performs the effects that `commit_protocol` yields.
 
-task      <prefix>-<epoch>-<process>-<number>    the transactional id of one task (`task_ids`)
+task      <prefix>-<epoch>-<process>-<number>    the transactional id of one task (`transactions`)
 driver    <prefix>-driver                        writes decisions to the control topic
 prefix    <name>-<query id>                      the query id is that of the checkpoint; no other query has it
 """

@@ -13,10 +13,9 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from sskafka.pipelines.connector.broken_pipes import end_quietly_without_java
 from sskafka.pipelines.connector.errors import ConnectorError
-from sskafka.pipelines.connector.garbage import skip_imported_objects
 from sskafka.pipelines.connector.options import includes_headers, sink_options, source_options
+from sskafka.pipelines.connector.spark_process import end_quietly_without_java, skip_imported_objects
 from sskafka.pipelines.connector.spark_schema import spark_schema
 
 end_quietly_without_java()  # Spark loads this module in its processes

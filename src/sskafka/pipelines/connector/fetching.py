@@ -41,17 +41,17 @@ def read_ranges(
 
     Uses the connections of `session` if there is one."""
     if session is not None:
-        yield from _read(session.run, _Reading(session.cluster, options, ranges))
+        yield from _read(session.run, Reading(session.cluster, options, ranges))
         return
     with asyncio.Runner() as runner:
         cluster = Cluster(options.bootstrap, options.connection)
         try:
-            yield from _read(runner.run, _Reading(cluster, options, ranges))
+            yield from _read(runner.run, Reading(cluster, options, ranges))
         finally:
             runner.run(cluster.close())
 
 
-def _read(run: Callable[[Coroutine[Any, Any, Any]], Any], reading: "_Reading") -> Iterator[pa.RecordBatch]:
+def _read(run: Callable[[Coroutine[Any, Any, Any]], Any], reading: "Reading") -> Iterator[pa.RecordBatch]:
     try:
         run(reading.send_next())
         while not reading.is_done:
@@ -66,8 +66,8 @@ def _sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield batch.slice(start, ARROW_ROWS_MAX)
 
 
-class _Reading:
-    """The positions in the ranges, and the fetch that is in flight."""
+class Reading:
+    """The positions in ranges that are being read, and the fetch that is in flight."""
 
     def __init__(self, cluster: Cluster, options: SourceOptions, ranges: Sequence[OffsetRange]) -> None:
         self._options = options
@@ -130,6 +130,12 @@ class _Reading:
             self._note_progress(bool(found))
         await self.send_next()
         return found
+
+    async def received_rows(self) -> list[pa.RecordBatch]:
+        """Return the rows of the fetch in flight; as `receive`, it sends the next fetch."""
+        return [
+            to_arrow(batches, wanted, include_headers=self.include_headers) for wanted, batches in await self.receive()
+        ]
 
     async def _take(self, answer: FetchAnswer) -> list[tuple[OffsetRange, list[DataBatch]]]:
         wanted = self._left[answer.partition]

@@ -5,8 +5,10 @@ of its run connect the tasks and commits of one run; Spark passes them in the pr
 """
 
 import logging
+import os
+import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -25,13 +27,12 @@ from sskafka.pipelines.connector.commit_protocol import Attempt
 from sskafka.pipelines.connector.committing import Committer, cluster_committer, prefix_of
 from sskafka.pipelines.connector.decision import Owner, Part
 from sskafka.pipelines.connector.errors import ConnectorError, OptionError
-from sskafka.pipelines.connector.garbage import skip_imported_objects
 from sskafka.pipelines.connector.kept_sessions import kept_session
 from sskafka.pipelines.connector.options import Guarantee, SinkOptions
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.producing import TaskProducer
-from sskafka.pipelines.connector.recording import OutcomeRecorder
-from sskafka.pipelines.connector.task_ids import ids_of_this_process
+from sskafka.pipelines.connector.spark_process import skip_imported_objects
+from sskafka.pipelines.connector.transactions import ids_of_this_process
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,8 @@ SWEEP_EVERY = 32
 
 _QUERY_ID = "sql.streaming.queryId"
 _BATCH_ID = "streaming.sql.batchId"
+REUSED = "SPARK_REUSE_WORKER"
+"""The environment variable that Spark sets if a process lives on after its commit."""
 _RUN_ID = "spark.jobGroup.id"  # Spark puts each run of a streaming query into a job group that has the id of the run
 
 
@@ -68,6 +71,33 @@ _epochs: dict[tuple[str, Owner], int] = {}
 _committers: dict[tuple[str, Owner], tuple[ClusterSession, Committer]] = {}
 """Committers, with their sessions, of queries whose batches this process has committed. They know the last decision."""
 COMMITTERS_MAX = 32
+
+
+class OutcomeRecorder:
+    """Records the outcome of a batch while Spark begins the next one.
+
+    A process that commits batches waits for Spark between them. A thread uses this time, and the connections of the
+    process, which only one thread uses at a time. If the process ends after its commit, the outcome is recorded at
+    once."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+
+    def start(self, work: Callable[[], None]) -> None:
+        """Begin the work; call `wait` before."""
+        assert self._thread is None, "wait() comes before start()"
+        if REUSED not in os.environ:
+            work()
+            return
+        self._thread = threading.Thread(target=work, name="outcome-recorder", daemon=True)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Return when the last work has ended."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join()
+
 
 recorder = OutcomeRecorder()
 

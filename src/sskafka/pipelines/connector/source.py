@@ -17,7 +17,6 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from sskafka.pipelines.connector.fetching import read_ranges
 from sskafka.pipelines.connector.filters import Narrowing, narrowing_of
-from sskafka.pipelines.connector.garbage import skip_imported_objects
 from sskafka.pipelines.connector.kept_sessions import kept_session
 from sskafka.pipelines.connector.offsets import (
     OffsetRange,
@@ -32,6 +31,8 @@ from sskafka.pipelines.connector.offsets import (
 from sskafka.pipelines.connector.options import SourceOptions
 from sskafka.pipelines.connector.planning import ClusterSession, LogEnds, Planner
 from sskafka.pipelines.connector.progress import maybe_commit_progress
+from sskafka.pipelines.connector.read_ahead import ReadAhead, install, is_small
+from sskafka.pipelines.connector.spark_process import skip_imported_objects
 
 GROUP_QUIET_S = 60
 _PUSHING = "pyspark.sql.worker.data_source_pushdown_filters"
@@ -95,9 +96,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The ends of the partitions when they were last requested."""
         self._planned: OffsetsJson | None = None
         """The end offsets that were returned last, if they are within `_ends`."""
+        self._reads_ahead = install()
+        self._ahead: ReadAhead | None = None
+        """The rows of the micro-batch that was planned last, if it is small."""
         self._has_moved = False
         """Whether the last end was after its start: then the next batch is likely to need the earliest offsets, too."""
         self._committed: Offsets | None = None
+        self._telling: tuple[Offsets, asyncio.Task[bool]] | None = None
+        """The commit to the group that is in progress. It ends when the tasks are planned, or if there are none."""
         self._quiet_until = 0.0
         """No commits to the group before this time: after a failed commit, a query must not wait for the next one."""
         self._triggered_at = -math.inf
@@ -118,13 +124,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target_ids = _ids_of(planner, self._target)
 
     def latestOffset(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:
-        telling = self._begin_to_tell_group(from_json(start))
+        self._begin_to_tell_group(from_json(start))
         try:
             end = self._next_end(start, limit)
             self._has_moved = end != start
-            return end
-        finally:
-            self._finish_telling(telling)
+            if self._reads_ahead:
+                self._read_ahead(start, end)
+        except BaseException:
+            self._finish_telling()
+            raise
+        if not self._has_moved:
+            self._finish_telling()
+        return end
 
     def _next_end(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:
         begin, self._planned = from_json(start), None
@@ -164,8 +175,34 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return None if self._ends is None else to_json(self._ends.latest)
 
     def partitions(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
-        ends = self._ends if end == self._planned else None
-        return [RangesPartition(ranges) for ranges in self._planner().tasks_between(start, end, ends)]
+        tasks = self._tasks(start, end)
+        self._finish_telling()
+        return [RangesPartition(ranges) for ranges in tasks]
+
+    def _tasks(self, start: OffsetsJson, end: OffsetsJson) -> list[list[OffsetRange]]:
+        if self._ahead is not None and self._ahead.is_between(start, end):
+            return [self._ahead.ranges]
+        return self._planner().tasks_between(start, end, self._ends if end == self._planned else None)
+
+    def _read_ahead(self, start: OffsetsJson, end: OffsetsJson) -> None:
+        """Send the fetch of a small micro-batch now: its response arrives while Spark writes its offset log."""
+        self._drop_rows()
+        if self._has_moved and end == self._planned:
+            tasks = self._tasks(start, end)
+            if is_small(tasks):
+                self._ahead = ReadAhead(self._connected(), self._options, tasks[0], start, end)
+
+    def take_rows(self, start: OffsetsJson, end: OffsetsJson) -> list[pa.RecordBatch] | None:
+        """Return the rows of the micro-batch, if they were read ahead."""
+        if self._ahead is None or not self._ahead.is_between(start, end):
+            return None
+        ahead, self._ahead = self._ahead, None
+        return ahead.rows()
+
+    def _drop_rows(self) -> None:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            ahead.close()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return _read(self._options, partition)
@@ -175,16 +212,19 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _tell_group(self, done: Offsets) -> None:
         """Commit the start of the next batch to the group. Spark calls `commit` for the last batch late or never."""
-        self._finish_telling(self._begin_to_tell_group(done))
+        self._begin_to_tell_group(done)
+        self._finish_telling()
 
-    def _begin_to_tell_group(self, done: Offsets) -> "tuple[Offsets, asyncio.Task[bool]] | None":
+    def _begin_to_tell_group(self, done: Offsets) -> None:
         """Start the commit, which continues while the next batch is planned."""
-        if done == self._committed or time.monotonic() < self._quiet_until:
-            return None
-        session = self._connected()
-        return done, session.begin(maybe_commit_progress(session.cluster, self._options.group_id, done))
+        self._finish_telling()
+        if done != self._committed and time.monotonic() >= self._quiet_until:
+            session = self._connected()
+            commit = session.begin(maybe_commit_progress(session.cluster, self._options.group_id, done))
+            self._telling = done, commit
 
-    def _finish_telling(self, telling: "tuple[Offsets, asyncio.Task[bool]] | None") -> None:
+    def _finish_telling(self) -> None:
+        telling, self._telling = self._telling, None
         if telling is None:
             return
         done, task = telling
@@ -194,6 +234,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._quiet_until = time.monotonic() + GROUP_QUIET_S
 
     def stop(self) -> None:
+        self._drop_rows()
         session, self._session = self._session, None
         if session is not None:
             session.close()

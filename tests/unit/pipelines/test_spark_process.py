@@ -1,10 +1,40 @@
+"""What garbage collections of Spark's Python processes skip, and how the processes end."""
+
+import subprocess
+import sys
 import traceback
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 import pytest
 
-from sskafka.pipelines.connector.broken_pipes import SPARKS_DAEMON, end_quietly_without_java
+from sskafka.pipelines.connector.spark_process import SPARKS_DAEMON, end_quietly_without_java
+
+PROGRAM = """
+import gc
+from sskafka.pipelines.connector import spark_process
+
+class Node:
+    pass
+
+def make_cycle():
+    node = Node()
+    node.itself = node
+
+for _ in range(spark_process.FREEZES_MAX):
+    spark_process.skip_imported_objects()
+frozen = gc.get_freeze_count()
+assert frozen > 5_000, frozen
+assert len(gc.get_objects()) < frozen / 100
+make_cycle()
+spark_process.skip_imported_objects()
+assert gc.get_freeze_count() == frozen
+assert gc.collect() > 0, "garbage of later tasks is collected"
+"""
+
+
+def test_imported_objects_are_skipped_and_garbage_of_later_tasks_is_not() -> None:
+    subprocess.run([sys.executable, "-c", PROGRAM], check=True)
 
 
 def program(name: str) -> ModuleType:
