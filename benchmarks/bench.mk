@@ -57,7 +57,7 @@ bench-kafka: $(LOAD) ## Compare SSKafka with Apache Kafka in alternating rounds,
 	$(BIN)/python -m benchmarks compare $(BENCH_OPTIONS)
 
 bench-grid: $(STAMP) ## Measure throughput by partitions, brokers and replication (docs/evaluation.md)
-	$(BIN)/sskafka perf grid --output build/grid $(BENCH_OPTIONS)
+	$(BIN)/sskafka perf grid --results build/grid $(BENCH_OPTIONS)
 
 bench-compaction: $(STAMP) ## Measure compaction of 10 million records and its effect on producers
 	$(BIN)/python -m benchmarks.compaction $(BENCH_OPTIONS)

@@ -57,8 +57,8 @@ def test_the_life_of_acls(broker: BrokerProcess) -> None:
         ("DESCRIBE", "would be removed"),
     }
     assert len(found(bootstrap, "list")) == 4
-    assert len(found(bootstrap, "remove", *reader)) == 3
-    assert len(found(bootstrap, "remove", "--deny-principal", "bob")) == 1
+    assert len(found(bootstrap, "remove", "--yes", *reader)) == 3
+    assert len(found(bootstrap, "remove", "--deny-principal", "bob", "--force")) == 1
     assert "no ACL matches" in acl(bootstrap, "remove", "--deny-principal", "bob").stderr
     assert found(bootstrap, "list") == []
 

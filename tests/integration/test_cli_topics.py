@@ -71,9 +71,10 @@ def test_the_life_of_a_topic(cli: Cli, topic: str) -> None:
     )
     assert configs["retention.ms"]["source"] != "DYNAMIC_TOPIC_CONFIG"
 
-    cli("delete", topic)
-    cli("delete", topic, exit_code=1)
-    cli("delete", topic, "--if-exists")
+    assert "--yes" in cli.ended("delete", topic).stderr
+    cli("delete", topic, "--yes")
+    cli("delete", topic, "--yes", exit_code=1)
+    cli("delete", topic, "--yes", "--if-exists")
 
 
 def test_tables_for_people(cli: Cli, topic: str) -> None:
@@ -183,7 +184,7 @@ def test_options_that_a_group_decides_are_refused(cli: Cli, topic: str) -> None:
 
 def test_deliveries_are_told_when_asked_for(cli: Cli, topic: str) -> None:
     cli("create", topic, "-p", "3")
-    assert cli("produce", topic, "-p", "2", "-o", stdin="a\nb\n") == "2 0\n2 1\n"
+    assert cli("produce", topic, "-p", "2", "--report", stdin="a\nb\n") == "2 0\n2 1\n"
     (told,) = [
         json.loads(line) for line in cli("produce", topic, "-k", "k", "--format", "json", stdin="x\n").splitlines()
     ]
@@ -232,11 +233,13 @@ def test_failures_name_the_next_command(cli: Cli, topic: str) -> None:
         ended = cli.ended(*arguments, stdin="x\n")
         assert ended.returncode == 1
         assert f"there is no topic '{topic}'" in ended.stderr
-        assert "sskafka topic list" in ended.stderr
+        assert "sskafka topic list" in ended.stderr or "did you mean" in ended.stderr
         assert ended.stdout == ""
     bad = cli.ended("create", topic, "-c", "retention.sm=5")
     assert bad.returncode == 1
     assert "retention.sm" in bad.stderr
+    assert "did you mean retention.ms?" in bad.stderr
+    assert cli.ended("produce", topic, stdin="").returncode == 1, "also if there is nothing to produce"
 
 
 def test_missing_topics_are_created_when_allowed(cli: Cli, new_topic: Callable[[str], str]) -> None:

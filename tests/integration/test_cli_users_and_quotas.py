@@ -36,10 +36,10 @@ def test_the_life_of_a_user(bootstrap: str, topic: str) -> None:
     ]
     again = sskafka(bootstrap, "user", "add", name, *with_password, stdin=PASSWORD, exit_code=1)
     assert f"sskafka user set-password {name}" in again.stderr
-    sskafka(bootstrap, "user", "remove", name, "--mechanism", "SCRAM-SHA-256")
+    sskafka(bootstrap, "user", "remove", name, "--mechanism", "SCRAM-SHA-256", "--yes")
     sskafka(bootstrap, "user", "set-password", name, *with_password, stdin=PASSWORD)
     assert found(bootstrap, "user", "list", name) == [{"user": name, "mechanism": "SCRAM-SHA-512", "iterations": 8192}]
-    assert found(bootstrap, "user", "remove", name)[0]["change"] == "removed"
+    assert found(bootstrap, "user", "remove", name, "--yes")[0]["change"] == "removed"
     assert "no user" in sskafka(bootstrap, "user", "remove", name, exit_code=1).stderr
 
 
@@ -63,11 +63,11 @@ def test_the_life_of_a_quota(bootstrap: str, topic: str) -> None:
     ]
     rows = [line.split() for line in sskafka(bootstrap, "quota", "list", *both).stdout.splitlines()]
     assert rows == [["USER", "CLIENT-ID", "IP", "QUOTA", "LIMIT"], [topic, "app", "-", "consumer_byte_rate", "2000"]]
-    sskafka(bootstrap, "quota", "remove", "request_percentage", *of_user)
+    sskafka(bootstrap, "quota", "remove", "request_percentage", *of_user, "--yes")
     missing = sskafka(bootstrap, "quota", "remove", "request_percentage", *of_user, exit_code=1)
     assert f"user {topic} has no request_percentage" in missing.stderr
     for entity in (of_user, both, (*of_user, "--client-defaults")):
-        sskafka(bootstrap, "quota", "remove", *entity)
+        sskafka(bootstrap, "quota", "remove", *entity, "--yes")
     assert found(bootstrap, "quota", "list", *of_user) == []
 
 

@@ -127,7 +127,8 @@ def test_a_group_is_deleted_only_when_told_to(group_broker: BrokerProcess, numbe
     consumer = member(group_broker, numbers, numbers)
     consumer.commit(offsets=[TopicPartition(numbers, 0, 1)], asynchronous=False)
     consumer.close()
-    assert "would be deleted" in group("delete", numbers, as_json=False)
+    assert "would be deleted" in group("delete", numbers, "--dry-run", as_json=False)
+    assert "--yes" in group("delete", numbers, as_json=False, code=2)
     assert group("describe", numbers)["state"] == "Empty"
-    assert "deleted" in group("delete", numbers, "--execute", as_json=False)
+    assert "deleted" in group("delete", numbers, "--yes", as_json=False)
     assert "GROUP_ID_NOT_FOUND" in group("describe", numbers, code=1)

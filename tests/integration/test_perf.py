@@ -47,7 +47,7 @@ def test_a_grid_leaves_a_table_a_file_a_picture_and_records(
 ) -> None:
     out = tmp_path / "out"
     sizes = ("--partitions", "1,2", "--brokers", "1", "--replication", "1,3", "--producers", "1", "--consumers", "1")
-    kept = ("--results-topic", topic, "-b", bootstrap, "-o", str(out), "--dir", str(tmp_path / "clusters"))
+    kept = ("--results-topic", topic, "-b", bootstrap, "--results", str(out), "--dir", str(tmp_path / "clusters"))
     done = perf("grid", *sizes, "--seconds", "0.3", *kept, *options)
     table = done.stdout.splitlines()
     assert table[0].split() == [

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from sskafka.cli.failures import CommandError
-from sskafka.cli.options import DryRunOption, FormatOption, JsonOption
-from sskafka.cli.output import Format, print_json, print_table, talk
+from sskafka.cli.options import DryRunOption, FormatOption
+from sskafka.cli.output import Format, print_data, print_table, talk
 from sskafka.cli.usage import UsageError
 from sskafka.runtime.tls.authority import (
     CA_CERTIFICATE,
@@ -39,15 +39,14 @@ def ca(
     days: DaysOption = CA_DAYS,
     force: ForceOption = False,
     dry_run: DryRunOption = False,
-    as_json: JsonOption = False,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Make a certificate authority: ca.pem, which nodes and clients trust, and ca-key.pem, which must stay secret."""
     paths = [directory / CA_CERTIFICATE, directory / CA_KEY]
     _refuse_existing(paths, force)
     if not dry_run:
         CertificateAuthority.create(name, datetime.now(UTC), days).save(directory)
-    _tell(paths, dry_run, as_json=as_json or output is Format.JSON)
+    _tell(paths, dry_run, output=output)
 
 
 @app.command()
@@ -61,8 +60,7 @@ def node(
     days: DaysOption = LEAF_DAYS,
     force: ForceOption = False,
     dry_run: DryRunOption = False,
-    as_json: JsonOption = False,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Make the key and certificate of a node, for ssl.keystore.location."""
     chosen = hosts or [name, "localhost", "127.0.0.1"]
@@ -71,7 +69,7 @@ def node(
         lambda authority: authority.issue_node(name, chosen, datetime.now(UTC), days),
         force=force,
         dry_run=dry_run,
-        as_json=as_json or output is Format.JSON,
+        output=output,
     )
 
 
@@ -82,8 +80,7 @@ def user(
     days: DaysOption = LEAF_DAYS,
     force: ForceOption = False,
     dry_run: DryRunOption = False,
-    as_json: JsonOption = False,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Make the key and certificate of a user, for listeners with ssl.client.auth=required."""
     _issue(
@@ -91,22 +88,21 @@ def user(
         lambda authority: authority.issue_user(name, datetime.now(UTC), days),
         force=force,
         dry_run=dry_run,
-        as_json=as_json or output is Format.JSON,
+        output=output,
     )
 
 
 @app.command()
 def show(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="PEM files.")],
-    as_json: JsonOption = False,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Show the certificates of PEM files. The exit code is 1 if one has expired or is not valid yet."""
     now = datetime.now(UTC)
     found = [(path, summary) for path in files for summary in _read(path)]
     shown = [_shown(path, summary, now) for path, summary in found]
-    if as_json or output is Format.JSON:
-        print_json(shown)
+    if output.is_data:
+        print_data(output, shown)
     else:
         headers = ("FILE", "SUBJECT", "ISSUER", "NAMES", "EXPIRES", "DAYS-LEFT", "KEY")
         rows = [
@@ -126,7 +122,7 @@ def _file_of(directory: Path, name: str) -> Path:
 
 
 def _issue(
-    path: Path, make: Callable[[CertificateAuthority], bytes], *, force: bool, dry_run: bool, as_json: bool
+    path: Path, make: Callable[[CertificateAuthority], bytes], *, force: bool, dry_run: bool, output: Format
 ) -> None:
     _refuse_existing([path], force)
     try:
@@ -138,7 +134,7 @@ def _issue(
         raise CommandError(f"the certificate authority in {path.parent} cannot be read: {error}") from None
     if not dry_run:
         write_private(path, make(authority))
-    _tell([path], dry_run, as_json=as_json)
+    _tell([path], dry_run, output=output)
 
 
 def _refuse_existing(paths: list[Path], force: bool) -> None:
@@ -168,10 +164,10 @@ def _shown(path: Path, summary: CertificateSummary, now: datetime) -> dict[str, 
     }
 
 
-def _tell(paths: list[Path], dry_run: bool, *, as_json: bool) -> None:
+def _tell(paths: list[Path], dry_run: bool, *, output: Format) -> None:
     done = "would be written" if dry_run else "written"
-    if as_json:
-        print_json([{"file": str(path), "change": done} for path in paths])
+    if output.is_data:
+        print_data(output, [{"file": str(path), "change": done} for path in paths])
         return
     for path in paths:
         talk(f"{path} {done}")

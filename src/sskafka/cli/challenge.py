@@ -22,7 +22,7 @@ from sskafka.challenge.tester import (
 )
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption
-from sskafka.cli.output import Format, print_json, talk
+from sskafka.cli.output import Format, print_data, print_item, talk
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -57,7 +57,7 @@ def challenge(
     start_timeout: Annotated[float, typer.Option(help="Seconds to wait until the program listens.")] = 10.0,
     answer_timeout: Annotated[float, typer.Option(help="Seconds to wait for an answer.")] = 10.0,
     list_stages: Annotated[bool, typer.Option("--list", help="List the stages and exit.")] = False,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Test a program that implements a Kafka broker, stage by stage.
 
@@ -89,8 +89,8 @@ def challenge(
 
 
 def _list(cases: list[Case], output: Format) -> None:
-    if output is Format.JSON:
-        print_json([{"slug": case.stage.slug, "title": case.title} for case in cases])
+    if output.is_data:
+        print_data(output, [{"slug": case.stage.slug, "title": case.title} for case in cases])
         return
     for case in cases:
         print(f"{case.stage.slug:5} {case.title}")
@@ -119,8 +119,8 @@ def _run(directory: Path, settings: ChallengeSettings, cases: list[Case], output
         hear = _talk if repository.is_debug else _ignore
         for verdict in ChallengeTester(repository, settings, hear).run(cases):
             failed += not verdict.passed
-            if output is Format.JSON:
-                print_json(_as_json(verdict))
+            if output.is_data:
+                print_item(output, _as_json(verdict))
             else:
                 _print(verdict, repository.is_debug)
     except ProgramError as error:

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from sskafka.cli.command_config import with_command_config
+from sskafka.cli.output_aliases import with_output_aliases
 from sskafka.cli.usage import UsageError
 from sskafka.compiled import BUILD
 from sskafka.model.version import __version__
@@ -29,6 +30,9 @@ COMMANDS = {
     "start": LazyCommand("sskafka.cli.start_command", "Run one broker in the foreground, or one for each core."),
     "cluster": LazyCommand(
         "sskafka.cli.cluster.commands", "Start brokers as one cluster; show its health; move partitions and leadership."
+    ),
+    "broker": LazyCommand(
+        "sskafka.cli.broker.commands", "List, describe, drain and decommission brokers; check whether one may stop."
     ),
     "topic": LazyCommand(
         "sskafka.cli.topic.commands", "Create, list, describe, alter, delete, produce to and consume topics."
@@ -58,13 +62,19 @@ COMMANDS = {
 class LazyGroup(TyperGroup):
     """Loads commands from COMMANDS and reports their errors."""
 
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        names: dict[str, Any] = dict.fromkeys(COMMANDS)
+        self.commands = names  # the names are enough for "did you mean"
+
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
-        command = with_command_config(get_command(import_module(COMMANDS[cmd_name].module).app))
+        command = get_command(import_module(COMMANDS[cmd_name].module).app)
+        with_output_aliases(with_command_config(command))
         command.name = cmd_name
         return command
 

@@ -1,7 +1,6 @@
 """`sskafka config`: the settings of topics, brokers and groups, and what a change of them takes."""
 
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -15,8 +14,9 @@ from sskafka.cli.connecting import (
     run,
 )
 from sskafka.cli.failures import CommandError
+from sskafka.cli.nearest import did_you_mean, did_you_mean_setting
 from sskafka.cli.options import DryRunOption, FormatOption
-from sskafka.cli.output import Format, print_json, print_table, talk
+from sskafka.cli.output import Format, print_data, print_table, talk
 from sskafka.cli.usage import UsageError, key_values
 from sskafka.client.configs import ConfigResourceType, DescribedConfig, Resource, alter_configs, describe_configs
 from sskafka.model.config_description import ConfigSource
@@ -53,14 +53,14 @@ def describe(
     every: Annotated[bool, typer.Option("--all", "-a", help="Also settings that have their default.")] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Show the settings of one topic, broker or group, where each is set, and whether a change needs a restart."""
     resource = _one(_resources(topic, broker, broker_defaults, group))
     found = _described([resource], bootstrap, properties)[resource]
     shown = [config for config in found if every or not _is_default(config)]
-    if output is Format.JSON:
-        print_json([_as_json(config, resource) for config in shown])
+    if output.is_data:
+        print_data(output, [_as_json(config, resource) for config in shown])
         return
     rows = [(one.name, _value(one), ConfigSource(one.source).name, _takes(one)) for one in shown]
     print_table(("NAME", "VALUE", "SET BY", "A CHANGE TAKES"), rows)
@@ -126,7 +126,7 @@ def diff(
     group: GroupOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Compare the settings of several topics, brokers or groups, or of one with the defaults."""
     resources = _resources(topic, broker, False, group)
@@ -138,8 +138,8 @@ def diff(
         columns["default"] = {one.name: _default(one, resources[0]) for one in described[resources[0]]}
     names = sorted({name for values in columns.values() for name in values})
     different = [name for name in names if len({values.get(name) for values in columns.values()}) > 1]
-    if output is Format.JSON:
-        print_json([{"name": name, **{at: columns[at].get(name) for at in columns}} for name in different])
+    if output.is_data:
+        print_data(output, [{"name": name, **{at: columns[at].get(name) for at in columns}} for name in different])
     elif different:
         print_table(("NAME", *columns), [(name, *(columns[at].get(name) for at in columns)) for name in different])
     else:
@@ -192,21 +192,24 @@ def _alter(
 
     for resource, error in run(work()).items():
         if error is not None:
-            raise CommandError(f"{_name(resource)}: {error}", _hint(error, resource))
+            raise CommandError(f"{_name(resource)}: {error}", _hint(error, resource, values))
         for name, value in values.items():
             change = f"{name} is {value}" if value is not None else f"{name} has its default"
             talk(f"{_name(resource)}: {change}{' (dry run: nothing was changed)' if dry_run else ''}")
 
 
-def _hint(error: KafkaError, resource: Resource) -> str:
+def _hint(error: KafkaError, resource: Resource, names: Iterable[str]) -> str:
     if error.code in {ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST}:
-        return f"`sskafka config describe --all {_option(resource)}` lists the settings and says which can be changed"
+        meant = did_you_mean_setting(names, _TABLES[resource.type])
+        return (
+            meant
+            or f"`sskafka config describe --all {_option(resource)}` lists the settings and says which can be changed"
+        )
     return ""
 
 
 def _unknown(name: str, known: Sequence[str], resource: Resource) -> CommandError:
-    close = get_close_matches(name, known, 1)
-    hint = f"did you mean {close[0]}?" if close else f"`sskafka config describe --all {_option(resource)}` lists them"
+    hint = did_you_mean(name, known) or f"`sskafka config describe --all {_option(resource)}` lists them"
     return CommandError(f"{_name(resource)} has no setting {name!r}", hint)
 
 

@@ -1,17 +1,21 @@
 """The connection options of client commands, and the cluster that they name."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, TypeVar
 
 import typer
 
 from sskafka.cli.command_config import pairs_of_file
+from sskafka.cli.failures import CommandError, explain
+from sskafka.cli.nearest import did_you_mean
 from sskafka.cli.usage import UsageError, key_values
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import CONFIG_CLASSES, ConnectionConfig, configured, unknown_properties
-from sskafka.client.errors import ConfigError
+from sskafka.client.errors import ClientError, ConfigError, UnknownGroupError, UnknownTopicError
+from sskafka.client.groups import list_groups
+from sskafka.model.errors import KafkaError
 
 T = TypeVar("T")
 
@@ -53,7 +57,30 @@ async def connected(bootstrap: str, properties: dict[str, str]) -> AsyncIterator
         raise UsageError(str(error)) from error
     async with cluster:
         await cluster.refresh()
-        yield cluster
+        try:
+            yield cluster
+        except UnknownTopicError as error:
+            raise await _with_nearest(error, error.topic, lambda: _topic_names(cluster)) from error
+        except UnknownGroupError as error:
+            raise await _with_nearest(error, error.group, lambda: _group_names(cluster)) from error
+
+
+async def _with_nearest(error: KafkaError, name: str | None, known: Callable[[], Awaitable[list[str]]]) -> Exception:
+    """Return the error with the name that was probably meant, if there is one."""
+    try:
+        meant = did_you_mean(name, await known()) if name is not None else ""
+    except (ClientError, KafkaError):
+        meant = ""
+    explanation = explain(error)
+    return CommandError(explanation.cause if explanation else str(error), meant) if meant else error
+
+
+async def _topic_names(cluster: Cluster) -> list[str]:
+    return list((await cluster.refresh(None)).topics)
+
+
+async def _group_names(cluster: Cluster) -> list[str]:
+    return [group.group_id for group in await list_groups(cluster)]
 
 
 def client_properties(pairs: Sequence[str] | None) -> dict[str, str]:

@@ -33,7 +33,7 @@ class Explanation(NamedTuple):
     hint: str = ""
 
 
-_TOPICS = "`sskafka topic list` shows the topics, `sskafka topic create NAME` creates one"
+_TOPICS = "`sskafka topic list` shows the topics"
 _BROKERS = "`sskafka metadata ls /brokers/ids` shows the brokers"
 _SETTINGS = "docs/configuration.md lists every setting"
 _ACLS = "`sskafka acl list --principal User:NAME` shows to an administrator what a user may do"
@@ -42,7 +42,7 @@ _HINT_BY_KIND: dict[type[Exception], str] = {  # the first match counts
     UsageError: "--help",
     BrokerUnavailableError: "`sskafka start` starts a broker; -b HOST:PORT names another one",
     UnknownPartitionError: "`sskafka topic describe NAME -p` shows the partitions",
-    UnknownTopicError: _TOPICS,
+    UnknownTopicError: f"{_TOPICS}, `sskafka topic create NAME` creates one",
     NoOffsetForPartitionError: "-o start or -o end; `sskafka topic describe NAME -p` shows what is there",
     UnsupportedApiError: "a newer broker, or another command",
     SettingError: _SETTINGS,
@@ -88,13 +88,15 @@ def report(error: Exception) -> bool:
     return True
 
 
-def report_each(failed: Mapping[str, KafkaError]) -> None:
-    """Print an error for each failed item. `NAME` in a hint is replaced with the item's name."""
+def report_each(failed: Mapping[str, KafkaError], hint: str = "") -> None:
+    """Print an error for each failed item, with this hint or that of the error.
+
+    `NAME` in a hint is replaced with the item's name; that of a partition, `TOPIC:0`, with the name of its topic."""
     for name, error in failed.items():
         explanation = explain(error) or Explanation(str(error))
         print(f"error: {name}: {explanation.cause}", file=sys.stderr)
-        if explanation.hint:
-            print(f"  try: {explanation.hint.replace('NAME', name)}", file=sys.stderr)
+        if advice := hint or explanation.hint:
+            print(f"  try: {advice.replace('NAME', name.partition(':')[0])}", file=sys.stderr)
 
 
 def explain(error: Exception) -> Explanation | None:

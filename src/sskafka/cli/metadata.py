@@ -17,7 +17,7 @@ from sskafka.cli.connecting import (
 from sskafka.cli.described_image import describe
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption
-from sskafka.cli.output import Format, print_json, print_table
+from sskafka.cli.output import Format, print_data, print_table
 from sskafka.client.quorum import QuorumDescription, QuorumMember, describe_quorum
 from sskafka.metadata.zookeeper_view import NoNodeError, ZooKeeperView
 
@@ -37,7 +37,7 @@ T = TypeVar("T")
 def quorum(
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Show the leader of the metadata quorum, and the progress of voters and observers."""
 
@@ -46,8 +46,8 @@ def quorum(
             return await describe_quorum(cluster)
 
     found = run(work())
-    if output is Format.JSON:
-        print_json(_as_json(found))
+    if output.is_data:
+        print_data(output, _as_json(found))
     else:
         _print(found)
 
@@ -94,12 +94,12 @@ def ls(
     path: PathArgument = "/",
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """List the children of a path."""
     names = _at(path, _view(path, bootstrap, properties).ls)
-    if output is Format.JSON:
-        print_json(names)
+    if output.is_data:
+        print_data(output, names)
     else:
         print("".join(f"{name}\n" for name in names), end="")
 
@@ -108,12 +108,12 @@ def get(
     path: PathArgument,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Print the data of a path; `null` for a path that has only children."""
     data = _at(path, _view(path, bootstrap, properties).get)
-    if output is Format.JSON:
-        print_json(_value(data))
+    if output.is_data:
+        print_data(output, _value(data))
     else:
         print("null" if data is None else data)
 
@@ -122,12 +122,12 @@ def tree(
     path: PathArgument = "/",
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Print everything below a path."""
     nodes = _at(path, lambda top: list(_view(top, bootstrap, properties).walk(top)))
-    if output is Format.JSON:
-        print_json({at: _value(data) for at, data in nodes})
+    if output.is_data:
+        print_data(output, {at: _value(data) for at, data in nodes})
         return
     depth = nodes[0][0].rstrip("/").count("/")
     for at, data in nodes:

@@ -7,7 +7,7 @@ import typer
 
 from sskafka.cli.output import Format
 
-FormatOption = Annotated[Format, typer.Option("--format", help="Output format.")]
+FormatOption = Annotated[Format, typer.Option("--output", help="Output format.")]
 FileArgument = Annotated[
     Path | None,
     typer.Argument(metavar="PROPERTIES", help="server.properties; if not given, a single node in ./sskafka-data."),
@@ -23,5 +23,5 @@ BrokersPerHostOption = Annotated[
         help="Brokers of this machine, each a process and a broker of its own to clients; auto: one for each core.",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", "-d", help="Only show what would be changed.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]

@@ -1,4 +1,4 @@
-"""Print data: aligned columns for people, JSON for programs. Data goes to stdout, messages to stderr."""
+"""Print data: aligned columns for people, JSON and YAML for programs. Data goes to stdout, messages to stderr."""
 
 import json
 import os
@@ -11,12 +11,34 @@ _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
 class Format(StrEnum):
-    TEXT = "text"
+    TABLE = "table"
     JSON = "json"
+    JSONL = "jsonl"
+    """One JSON value a line for each element of a list."""
+    YAML = "yaml"
+
+    @property
+    def is_data(self) -> bool:
+        """Whether programs read the output."""
+        return self is not Format.TABLE
 
 
-def print_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False))
+def print_data(output: Format, value: Any) -> None:
+    """Print a value for programs."""
+    items = value if output is Format.JSONL and isinstance(value, list | tuple) else [value]
+    for item in items:
+        print(_yaml(item) if output is Format.YAML else json.dumps(item, ensure_ascii=False))
+
+
+def print_item(output: Format, value: Any) -> None:
+    """Print one of many values as soon as it is known: a line of JSON, or an element of a YAML list."""
+    print_data(output, [value] if output in {Format.YAML, Format.JSONL} else value)
+
+
+def _yaml(value: Any) -> str:
+    from sskafka.cli.yaml_text import yaml_text  # noqa: PLC0415  rarely needed
+
+    return yaml_text(value).removesuffix("\n")
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

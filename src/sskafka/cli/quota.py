@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from sskafka.cli.confirm import confirm
 from sskafka.cli.connecting import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -14,8 +15,8 @@ from sskafka.cli.connecting import (
     run,
 )
 from sskafka.cli.failures import CommandError
-from sskafka.cli.options import DryRunOption, FormatOption, JsonOption
-from sskafka.cli.output import Format, print_json, print_table, talk
+from sskafka.cli.options import DryRunOption, FormatOption, YesOption
+from sskafka.cli.output import Format, print_data, print_table, talk
 from sskafka.cli.usage import UsageError, key_values
 from sskafka.client.client_quotas import EntityQuotas, alter_quotas, describe_quotas
 from sskafka.metadata.client_quotas import CLIENT_ID, CLIENT_KEYS, IP, IP_KEYS, USER
@@ -48,8 +49,7 @@ def list_command(
     ip_defaults: IpDefaultsOption = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    as_json: JsonOption = False,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """List the quotas, or those of a user, client id or IP address, also in combinations."""
     entity = _entity(user, user_defaults, client_id, client_defaults, ip, ip_defaults)
@@ -59,8 +59,8 @@ def list_command(
             return await describe_quotas(cluster, entity)
 
     found = run(work())
-    if as_json or output is Format.JSON:
-        print_json([{"entity": dict(one.entity), "limits": one.limits} for one in found])
+    if output.is_data:
+        print_data(output, [{"entity": dict(one.entity), "limits": one.limits} for one in found])
         return
     rows = [
         (*_entity_cells(one.entity), key, _number_text(limit)) for one in found for key, limit in one.limits.items()
@@ -87,8 +87,7 @@ def set_command(
     dry_run: DryRunOption = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    as_json: JsonOption = False,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Set quotas of a user, a client id, both, or an IP address. Each broker applies them on its own."""
     entity = _required(_entity(user, user_defaults, client_id, client_defaults, ip, ip_defaults))
@@ -100,7 +99,7 @@ def set_command(
 
     run(work())
     changes = [f"{key}={_number_text(limit)}" for key, limit in wanted.items()]
-    _tell(entity, changes, "would be set" if dry_run else "set", as_json=as_json or output is Format.JSON)
+    _tell(entity, changes, "would be set" if dry_run else "set", output=output)
 
 
 @app.command()
@@ -113,10 +112,10 @@ def remove(
     ip: IpOption = None,
     ip_defaults: IpDefaultsOption = False,
     dry_run: DryRunOption = False,
+    yes: YesOption = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    as_json: JsonOption = False,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Remove quotas of exactly this user, client id, combination of both, or IP address."""
     entity = _required(_entity(user, user_defaults, client_id, client_defaults, ip, ip_defaults))
@@ -129,10 +128,12 @@ def remove(
             if not known or not set(wanted).issubset(known):
                 missing = ", ".join(sorted(set(wanted).difference(known))) or "quota"
                 raise CommandError(f"{_entity_text(entity)} has no {missing}", "`sskafka quota list` shows the quotas")
+            if not dry_run:
+                confirm(f"removes {', '.join(wanted)} of {_entity_text(entity)}", yes=yes)
             await alter_quotas(cluster, entity, dict.fromkeys(wanted), validate_only=dry_run)
             return wanted
 
-    _tell(entity, run(work()), "would be removed" if dry_run else "removed", as_json=as_json or output is Format.JSON)
+    _tell(entity, run(work()), "would be removed" if dry_run else "removed", output=output)
 
 
 def _entity(
@@ -184,8 +185,8 @@ def _entity_text(entity: QuotaEntity) -> str:
     return " and ".join(f"{kind} {'<default>' if name is None else name}" for kind, name in reversed(entity))
 
 
-def _tell(entity: QuotaEntity, changes: Sequence[str], done: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json({"entity": dict(entity), "quotas": list(changes), "change": done})
+def _tell(entity: QuotaEntity, changes: Sequence[str], done: str, *, output: Format) -> None:
+    if output.is_data:
+        print_data(output, {"entity": dict(entity), "quotas": list(changes), "change": done})
     else:
         talk(f"{_entity_text(entity)}: {', '.join(changes)} {done}")

@@ -45,6 +45,11 @@ class RecordCutter:
     def record_end(self) -> bytes:
         return self._separators[-1]
 
+    @property
+    def has_topic(self) -> bool:
+        """Whether the input names the topic of each record."""
+        return "t" in self._letters
+
     @staticmethod
     def _checked(part: bytes | Verb) -> str:
         if isinstance(part, bytes) or part.letter not in "kvtpd" or part.argument is not None:

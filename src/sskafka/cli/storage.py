@@ -9,7 +9,7 @@ import typer
 from sskafka.cli.broker_settings import load_settings
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption, SetOption
-from sskafka.cli.output import Format, print_json, talk
+from sskafka.cli.output import Format, print_data, talk
 from sskafka.metadata.features import LATEST_METADATA_VERSION, parse_metadata_version
 from sskafka.metadata.records import UserScramCredentialRecord
 from sskafka.metadata.scram_bootstrap import ScramArgumentError, parse_scram_argument
@@ -105,11 +105,11 @@ def _release(text: str | None) -> int:
 
 
 @app.command()
-def info(config: ConfigOption = None, overrides: SetOption = None, output: FormatOption = Format.TEXT) -> None:
+def info(config: ConfigOption = None, overrides: SetOption = None, output: FormatOption = Format.TABLE) -> None:
     """Show the state of a node's log directories. The exit code is 1 if something is wrong with them."""
     found = storage_info(OsDisk(), _settings(config, overrides))
-    if output is Format.JSON:
-        print_json(_as_json(found))
+    if output.is_data:
+        print_data(output, _as_json(found))
     else:
         _print(found)
     if found.problems:

@@ -15,8 +15,8 @@ from sskafka.cli.connecting import (
     connected,
     run,
 )
-from sskafka.cli.options import FormatOption, JsonOption
-from sskafka.cli.output import Format, print_json, print_table, talk
+from sskafka.cli.options import FormatOption
+from sskafka.cli.output import Format, print_data, print_table, talk
 from sskafka.cli.usage import UsageError
 from sskafka.client.delegation_tokens import (
     DEFAULT_PERIOD,
@@ -51,8 +51,7 @@ def create(
     ] = DEFAULT_PERIOD,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    as_json: JsonOption = False,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Create a delegation token, and print it with its HMAC."""
 
@@ -60,7 +59,7 @@ def create(
         async with connected(bootstrap, client_properties(properties)) as cluster:
             return await create_token(cluster, owner, renewers or (), max_life_ms)
 
-    _print([run(work())], as_json=as_json or output is Format.JSON)
+    _print([run(work())], output=output)
 
 
 @app.command("list")
@@ -70,8 +69,7 @@ def list_command(
     ] = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    as_json: JsonOption = False,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """List the delegation tokens that this user may see, with their HMACs."""
 
@@ -79,7 +77,7 @@ def list_command(
         async with connected(bootstrap, client_properties(properties)) as cluster:
             return await describe_tokens(cluster, owners or None)
 
-    _print(run(work()), as_json=as_json or output is Format.JSON)
+    _print(run(work()), output=output)
 
 
 @app.command()
@@ -128,9 +126,9 @@ def _decoded(hmac: str) -> bytes:
         raise UsageError("--hmac is not base64") from None
 
 
-def _print(tokens: list[DelegationToken], *, as_json: bool) -> None:
-    if as_json:
-        print_json([_as_dict(token) for token in tokens])
+def _print(tokens: list[DelegationToken], *, output: Format) -> None:
+    if output.is_data:
+        print_data(output, [_as_dict(token) for token in tokens])
         return
     columns = ("TOKENID", "HMAC", "OWNER", "REQUESTER", "RENEWERS", "ISSUED", "EXPIRES", "MAX")
     print_table(columns, [tuple(_row(token)) for token in tokens])

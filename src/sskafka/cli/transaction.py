@@ -18,7 +18,7 @@ from sskafka.cli.connecting import (
     run,
 )
 from sskafka.cli.options import FormatOption
-from sskafka.cli.output import Format, print_json, print_table, talk
+from sskafka.cli.output import Format, print_data, print_table, talk
 from sskafka.client import transactions
 from sskafka.client.partition_producers import abort_hanging
 from sskafka.client.transactions import ListedTransaction
@@ -44,7 +44,7 @@ def list_(
     ] = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """List transactional ids with their producer, state and coordinator."""
     for unknown in [label for label in state or () if label not in STATE_BY_LABEL]:
@@ -55,8 +55,8 @@ def list_(
             return await transactions.list_transactions(cluster, state or ())
 
     found = sorted(run(work()))
-    if output is Format.JSON:
-        print_json([item._asdict() for item in found])
+    if output.is_data:
+        print_data(output, [item._asdict() for item in found])
     else:
         print_table(("TRANSACTIONAL-ID", "PRODUCER-ID", "STATE", "COORDINATOR"), found)
 
@@ -66,7 +66,7 @@ def describe(
     transactional_id: Annotated[str, typer.Argument(metavar="ID")],
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Show the state of a transactional id, and the partitions of its open transaction."""
 
@@ -75,8 +75,8 @@ def describe(
             return await transactions.describe(cluster, transactional_id)
 
     shown = _shown(run(work()), time.time_ns() // 1_000_000)
-    if output is Format.JSON:
-        print_json(shown)
+    if output.is_data:
+        print_data(output, shown)
         return
     for label, value in shown.items():
         text = " ".join(value) or None if isinstance(value, list) else value

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from sskafka.cli.confirm import confirm
 from sskafka.cli.connecting import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -17,8 +18,8 @@ from sskafka.cli.connecting import (
     run,
 )
 from sskafka.cli.failures import CommandError
-from sskafka.cli.options import DryRunOption, FormatOption, JsonOption
-from sskafka.cli.output import Format, print_json, print_table, talk
+from sskafka.cli.options import DryRunOption, FormatOption, YesOption
+from sskafka.cli.output import Format, print_data, print_table, talk
 from sskafka.cli.usage import UsageError
 from sskafka.client.cluster import Cluster
 from sskafka.client.scram_users import (
@@ -64,8 +65,7 @@ def list_command(
     users: Annotated[list[str] | None, typer.Argument(metavar="USER...", help="All users if not given.")] = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    as_json: JsonOption = False,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """List users with the mechanisms for which they have a password."""
 
@@ -74,8 +74,8 @@ def list_command(
             return await describe_users(cluster, users or ())
 
     found = run(work())
-    if as_json or output is Format.JSON:
-        print_json([credential._asdict() for credential in found])
+    if output.is_data:
+        print_data(output, [credential._asdict() for credential in found])
     else:
         print_table(("USER", "MECHANISM", "ITERATIONS"), found)
 
@@ -90,8 +90,7 @@ def add(
     dry_run: DryRunOption = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    as_json: JsonOption = False,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Add a user, or another mechanism to a user."""
     secret = None if dry_run and password_file is None else read_password(password, password_file)
@@ -107,7 +106,7 @@ def add(
                 await set_password(cluster, user, secret, wanted, iterations=iterations)
 
     run(work())
-    _tell(user, wanted, "would be added" if dry_run else "added", as_json=as_json or output is Format.JSON)
+    _tell(user, wanted, "would be added" if dry_run else "added", output=output)
 
 
 @app.command("set-password")
@@ -120,8 +119,7 @@ def set_password_command(
     dry_run: DryRunOption = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    as_json: JsonOption = False,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Change the password of a user, for the mechanisms that the user has. Open connections stay open."""
     secret = None if dry_run and password_file is None else read_password(password, password_file)
@@ -134,7 +132,7 @@ def set_password_command(
             return wanted
 
     done = "password would be set" if dry_run else "password set"
-    _tell(user, run(work()), done, as_json=as_json or output is Format.JSON)
+    _tell(user, run(work()), done, output=output)
 
 
 @app.command()
@@ -142,10 +140,10 @@ def remove(
     user: UserArgument,
     mechanisms: MechanismsOption = None,
     dry_run: DryRunOption = False,
+    yes: YesOption = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    as_json: JsonOption = False,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Remove a user, or one mechanism of a user. ACLs and quotas of the user stay."""
 
@@ -153,11 +151,12 @@ def remove(
         async with connected(bootstrap, client_properties(properties)) as cluster:
             wanted = await _known_mechanisms(cluster, user, mechanisms)
             if not dry_run:
+                confirm(f"removes {', '.join(wanted)} of user {user}", yes=yes)
                 await remove_credentials(cluster, user, wanted)
             return wanted
 
     done = "would be removed" if dry_run else "removed"
-    _tell(user, run(work()), done, as_json=as_json or output is Format.JSON)
+    _tell(user, run(work()), done, output=output)
 
 
 async def _known_mechanisms(cluster: Cluster, user: str, mechanisms: Sequence[Mechanism] | None) -> list[str]:
@@ -187,8 +186,8 @@ def read_password(password: str | None, file: Path | None) -> str:
     return password
 
 
-def _tell(user: str, mechanisms: Sequence[str], done: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json([{"user": user, "mechanism": mechanism, "change": done} for mechanism in mechanisms])
+def _tell(user: str, mechanisms: Sequence[str], done: str, *, output: Format) -> None:
+    if output.is_data:
+        print_data(output, [{"user": user, "mechanism": mechanism, "change": done} for mechanism in mechanisms])
     else:
         talk(f"user {user}: {done} ({', '.join(mechanisms)})")

@@ -17,6 +17,7 @@ from sskafka.client.errors import (
     ConfigError,
     ConnectionLostError,
     ConnectionRefusedByBrokerError,
+    NobodyListensError,
     UnknownPartitionError,
     UnknownTopicError,
     broker_error,
@@ -57,6 +58,8 @@ then 8, up to 64. After that something is slow, and the usual pauses follow."""
 UNKNOWN_TOPIC_GRACE_MS = 500
 """A broker replays the metadata log some milliseconds behind the controller: for this long, a topic or partition that
 the broker does not know may have been created just now."""
+FIRST_CONTACT_MS = 800
+"""For this long, a client that has never reached the cluster tries addresses that refuse connections."""
 FAILED_BROKER_AVOIDED_MS = 5_000
 """For this long after a failure, a broker is avoided where another broker can serve the request."""
 
@@ -138,7 +141,7 @@ class Cluster:
         if found is None and create:  # The broker may be creating the topic right now.
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name!r} does not exist yet")
         if found is None:
-            raise UnknownTopicError(f"there is no topic {name!r}")
+            raise UnknownTopicError(f"there is no topic {name!r}", name)
         if found.error_code != ErrorCode.NONE:
             if found.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
                 raise broker_error(found.error_code, f"this user may not describe topic {name!r}")
@@ -204,15 +207,17 @@ class Cluster:
                 return connection
         known = [broker.address for broker in self._view.brokers.values()]
         addresses = dict.fromkeys((*known, *self._bootstrap))
-        failures = []
+        failures: list[BrokerUnavailableError] = []
         for address in sorted(addresses, key=lambda address: self._failed_at.get(address, 0)):
             try:
                 return await self._connection(address)
             except BrokerUnavailableError as error:
-                failures.append(str(error))
-        raise BrokerUnavailableError(
-            "; ".join(failures) or "no broker is known: there are neither bootstrap servers nor metadata"
-        )
+                failures.append(error)
+        reasons = "; ".join(map(str, failures))
+        is_refused = all(isinstance(failure, ConnectionRefusedByBrokerError) for failure in failures)
+        if failures and not known and is_refused:
+            raise NobodyListensError(reasons)
+        raise BrokerUnavailableError(reasons or "no broker is known: there are neither bootstrap servers nor metadata")
 
     def has_failed_recently(self, node_id: int) -> bool:
         """Return whether a connection to the broker failed in the last `FAILED_BROKER_AVOIDED_MS`."""
@@ -281,10 +286,12 @@ class Cluster:
         """Run `attempt` until it succeeds, fails with an error that is not retriable, or the deadline has passed.
 
         The metadata of `topics` is refreshed before each further attempt. An unknown topic is a final error only after
-        `UNKNOWN_TOPIC_GRACE_MS`: it may have been created a moment ago.
+        `UNKNOWN_TOPIC_GRACE_MS`: it may have been created a moment ago. Refused connections are final after
+        `FIRST_CONTACT_MS` if this client has never reached the cluster: the address is probably wrong.
         """
         deadline_ms = self.deadline_ms() if deadline_ms is None else deadline_ms
         grace_until_ms = self.clock.monotonic_ms() + UNKNOWN_TOPIC_GRACE_MS
+        first_contact_until_ms = self.clock.monotonic_ms() + FIRST_CONTACT_MS
         failures = 0
         while True:
             try:
@@ -292,7 +299,8 @@ class Cluster:
             except Exception as error:
                 now_ms = self.clock.monotonic_ms()
                 may_exist_soon = isinstance(error, UnknownTopicError) and now_ms < grace_until_ms
-                if not (is_retriable(error) or may_exist_soon) or now_ms >= deadline_ms:
+                is_alone = isinstance(error, NobodyListensError) and now_ms >= first_contact_until_ms
+                if not (is_retriable(error) or may_exist_soon) or is_alone or now_ms >= deadline_ms:
                     raise
                 failure = error
             self.forget(*topics)

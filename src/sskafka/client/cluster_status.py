@@ -35,6 +35,8 @@ class DirectoryUsage(NamedTuple):
     """Size of the file system; None if the broker does not say."""
     usable_bytes: int | None
     has_failed: bool
+    is_cordoned: bool = False
+    """Whether it takes no new replicas."""
 
 
 class BrokerStatus(NamedTuple):
@@ -47,6 +49,19 @@ class BrokerStatus(NamedTuple):
     replicas: int
     directories: tuple[DirectoryUsage, ...]
     """Empty if the broker did not answer."""
+
+    @property
+    def is_cordoned(self) -> bool:
+        """Whether it takes no new replicas, because it is drained or about to leave."""
+        return bool(self.directories) and all(usage.is_cordoned for usage in self.directories)
+
+    @property
+    def state(self) -> str:
+        if self.is_fenced:
+            return "fenced"
+        if self.is_cordoned:
+            return "drained" if self.leaders == 0 else "draining"
+        return "controller" if self.is_controller else "up"
 
 
 class PartitionHealth(NamedTuple):
@@ -122,7 +137,7 @@ async def _directories(admin: Admin, broker: DescribeClusterBroker) -> tuple[Dir
 def _usage(result: DescribeLogDirsResult) -> DirectoryUsage:
     size = sum(partition.partition_size for topic in result.topics for partition in topic.partitions)
     total, usable = (number if number >= 0 else None for number in (result.total_bytes, result.usable_bytes))
-    return DirectoryUsage(result.log_dir, size, total, usable, bool(result.error_code))
+    return DirectoryUsage(result.log_dir, size, total, usable, bool(result.error_code), result.is_cordoned)
 
 
 def _counts(topics: Iterable[TopicView]) -> tuple[Counter[int], Counter[int]]:
@@ -225,12 +240,17 @@ def _broker_problems(brokers: Sequence[BrokerStatus]) -> Iterator[ClusterProblem
                 )
 
 
-def _quorum_problems(quorum: QuorumDescription, now_ms: int) -> Iterator[ClusterProblem]:
-    silent = [
+def silent_voters(quorum: QuorumDescription, now_ms: int) -> list[int]:
+    """Return the voters that have not fetched from the leader of the quorum for `SILENT_VOTER_MS`."""
+    return [
         voter.node_id
         for voter in quorum.voters
         if voter.node_id != quorum.leader_id and now_ms - voter.last_fetch_timestamp > SILENT_VOTER_MS
     ]
+
+
+def _quorum_problems(quorum: QuorumDescription, now_ms: int) -> Iterator[ClusterProblem]:
+    silent = silent_voters(quorum, now_ms)
     if not silent:
         return
     spare = len(quorum.voters) - len(silent) - (len(quorum.voters) // 2 + 1)

@@ -23,6 +23,10 @@ class ConnectionRefusedByBrokerError(BrokerUnavailableError):
     """The host refused the connection: no process listens at the broker's address."""
 
 
+class NobodyListensError(ConnectionRefusedByBrokerError):
+    """Every address refused the connection, and this client has never reached the cluster."""
+
+
 class AuthenticationFailedError(ClientError):
     """The broker refused the login or the certificate of this client, or this client the certificate of the broker.
 
@@ -73,8 +77,10 @@ class CommitFailedError(KafkaError):
 class UnknownTopicError(KafkaError):
     """Fresh metadata has no such topic or partition. Not retriable: retries would only hide a misspelled name."""
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, topic: str | None = None) -> None:
         super().__init__(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
+        self.topic = topic
+        """The name that no topic has; None if the topic exists."""
 
     @property
     def retriable(self) -> bool:
@@ -86,6 +92,14 @@ class UnknownPartitionError(UnknownTopicError):
 
     def __init__(self, topic: str, partition: int, count: int) -> None:
         super().__init__(f"topic {topic!r} has no partition {partition}: it has {count}, counted from 0")
+
+
+class UnknownGroupError(KafkaError):
+    """There is no such group."""
+
+    def __init__(self, group: str) -> None:
+        super().__init__(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group!r}")
+        self.group = group
 
 
 def is_retriable(error: Exception) -> bool:

@@ -10,9 +10,9 @@ from typing import NamedTuple, TypeVar
 from sskafka.client.cluster import Cluster
 from sskafka.client.connection import BrokerConnection
 from sskafka.client.coordinators import CoordinatorType, coordinator_of
-from sskafka.client.errors import UnsupportedApiError, broker_error, raise_for
+from sskafka.client.errors import UnknownGroupError, UnsupportedApiError, broker_error, raise_for
 from sskafka.client.offsets import by_topic
-from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
 from sskafka.wire.codec import decode
 from sskafka.wire.messages import consumer_group_describe as consumer_wire
@@ -139,7 +139,7 @@ async def _describe_classic(connection: BrokerConnection, group_id: str, coordin
     response = await connection.request(request, classic_wire.DescribeGroupsResponse)
     group = response.groups[0]
     if group.group_state == "Dead" or group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
-        raise _no_group(group_id)
+        raise UnknownGroupError(group_id)
     raise_for(group.error_code, group_id)
     members = tuple(
         GroupMember(
@@ -152,10 +152,6 @@ async def _describe_classic(connection: BrokerConnection, group_id: str, coordin
         for member in group.members
     )
     return GroupDescription(group_id, "classic", group.group_state, group.protocol_data, coordinator, None, members)
-
-
-def _no_group(group_id: str) -> KafkaError:
-    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group_id!r}")
 
 
 def _assigned(assignment: bytes) -> tuple[TopicPartition, ...]:
@@ -234,7 +230,7 @@ async def group_timeline(cluster: Cluster, group_id: str) -> list[TimelineEvent]
         request = DescribeGroupTimelineRequest(group_id)
         response = await connection.request(request, DescribeGroupTimelineResponse)
         if response.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
-            raise _no_group(group_id)
+            raise UnknownGroupError(group_id)
         raise_for(response.error_code, f"group {group_id!r}")
         return list(response.events)
 

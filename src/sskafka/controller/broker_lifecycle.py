@@ -52,6 +52,7 @@ class BrokerLifecycle:
         self._cordoned_directories = cordoned_directories
         self._on_failure = on_failure
         self._reported_offline: set[Uuid] = set()
+        self._reported_cordoned: list[Uuid] = []
         self._unreported_since_ms: float | None = None
         self._next_offset = 0
         self._is_wanted = asyncio.Event()
@@ -73,8 +74,8 @@ class BrokerLifecycle:
     def applied(self, next_offset: int) -> None:
         """Note that this broker has applied the metadata before `next_offset`."""
         self._next_offset = next_offset
-        if not self._unfenced.is_set():
-            self._is_wanted.set()
+        if not self._unfenced.is_set() or list(self._cordoned_directories()) != self._reported_cordoned:
+            self._is_wanted.set()  # new topics are placed on this broker until the controller knows of the cordon
 
     def controller_changed(self) -> None:
         """Report to the new controller at once: brokers that it has not heard from are fenced soon."""
@@ -173,13 +174,14 @@ class BrokerLifecycle:
 
     async def _send(self, timeout_ms: int, *, want_shut_down: bool) -> BrokerHeartbeatResponse:
         offline = list(self._offline_directories())
+        cordoned = list(self._cordoned_directories())
         request = BrokerHeartbeatRequest(
             self.broker_id,
             self.broker_epoch,
             self._next_offset - 1,
             want_shut_down=want_shut_down,
             offline_log_dirs=offline,
-            cordoned_log_dirs=list(self._cordoned_directories()),
+            cordoned_log_dirs=cordoned,
         )
         response: BrokerHeartbeatResponse = await self._link.ask(request, timeout_ms)
         error = ErrorCode(response.error_code)
@@ -190,6 +192,7 @@ class BrokerLifecycle:
         if error is not ErrorCode.NONE:
             raise KafkaError(error)
         self._reported_offline = set(offline)
+        self._reported_cordoned = cordoned
         return response
 
     def _ended(self, task: "asyncio.Task[None]") -> None:

@@ -7,7 +7,6 @@ from legacy_messages import old_segment
 from typer.testing import CliRunner
 
 from sskafka.cli.commands import app as sskafka
-from sskafka.cli.log.commands import app
 from sskafka.metadata.record_codec import encode_record
 from sskafka.metadata.records import FeatureLevelRecord, TopicRecord
 from sskafka.model.ids import parse_uuid
@@ -62,7 +61,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 def dump(*arguments: object, exit_code: int = 0) -> list[str]:
-    result = CliRunner().invoke(app, ["dump", *map(str, arguments)])
+    result = CliRunner().invoke(sskafka, ["log", "dump", *map(str, arguments)])
     assert result.exit_code == exit_code, result.output
     return result.stdout.splitlines()
 
@@ -108,7 +107,7 @@ def test_text_is_offset_key_payload_of_data(directory: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("option", [("--json",), ("--format", "json")])
+@pytest.mark.parametrize("option", [("--json",), ("--format", "json"), ("--output", "jsonl")])
 def test_json_has_a_batch_a_line(directory: Path, option: tuple[str, ...]) -> None:
     batches = [json.loads(line) for line in dump(directory / f"{BASE}.log", *option)]
     assert [batch["base_offset"] for batch in batches] == [10, 13, 14]

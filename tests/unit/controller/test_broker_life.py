@@ -17,6 +17,7 @@ from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest,
 EPOCH = 41
 FIRST, SECOND = bytes([1] * 16), bytes([2] * 16)
 FAST = {"broker.session.timeout.ms": "200", "broker.heartbeat.interval.ms": "20"}
+FAST_BEAT_S = 0.02
 
 
 class ScriptedController:
@@ -59,6 +60,7 @@ class Broker:
         self.last_fetch = LastFetch()
         self.failures: list[BaseException] = []
         self.offline: list[bytes] = []
+        self.cordoned: list[bytes] = []
         self.life = BrokerLifecycle(
             controller,  # type: ignore[arg-type]
             BrokerRegistrationRequest(7, "cluster", log_dirs=[FIRST, SECOND]),
@@ -67,6 +69,7 @@ class Broker:
             self.last_fetch,  # type: ignore[arg-type]
             lambda: self.offline,
             self.failures.append,
+            lambda: self.cordoned,
         )
 
 
@@ -194,6 +197,23 @@ def test_it_tells_of_failed_directories_and_ends_when_none_is_left() -> None:
     controller = ScriptedController()
     (failure,) = run(controller, scenario).failures
     assert isinstance(failure, LogDirectoryError)
+
+
+def test_it_tells_of_cordoned_directories_without_waiting_for_the_next_heartbeat() -> None:
+    async def scenario(broker: Broker) -> None:
+        await started(broker)
+        for cordoned in ([FIRST, SECOND], []):
+            broker.cordoned = cordoned
+            broker.life.applied(EPOCH + 2)
+            await asyncio.sleep(FAST_BEAT_S / 10)
+            assert controller.heartbeats[-1].cordoned_log_dirs == cordoned
+            beats = len(controller.heartbeats)
+            broker.life.applied(EPOCH + 3)
+            await asyncio.sleep(FAST_BEAT_S / 10)
+            assert len(controller.heartbeats) == beats, "nothing has changed since"
+
+    controller = ScriptedController()
+    run(controller, scenario)
 
 
 def test_it_stops_when_the_controller_is_not_told_of_a_failed_directory_in_time() -> None:

@@ -23,6 +23,7 @@ from sskafka.cli.acl.options import (
     UserPrincipalsOption,
     named_resources,
 )
+from sskafka.cli.confirm import confirm
 from sskafka.cli.connecting import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -32,8 +33,8 @@ from sskafka.cli.connecting import (
     run,
 )
 from sskafka.cli.failures import report_each
-from sskafka.cli.options import DryRunOption, FormatOption, JsonOption
-from sskafka.cli.output import Format, print_json, print_table, talk
+from sskafka.cli.options import DryRunOption, FormatOption, YesOption
+from sskafka.cli.output import Format, print_data, print_table, talk
 from sskafka.cli.usage import UsageError
 from sskafka.client.acl_rules import AclResources, AclRule, AclRuleError, acl_filters, exact_filter
 from sskafka.client.acls import create_acls, delete_acls, describe_acls
@@ -61,8 +62,7 @@ def list_command(
     operations: OperationsOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    as_json: JsonOption = False,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """List ACLs. With --resource-pattern-type match: those that apply to the resource, also by prefix or wildcard."""
     resources = named_resources(
@@ -74,7 +74,7 @@ def list_command(
         async with connected(bootstrap, client_properties(properties)) as cluster:
             return sorted({binding for wanted in filters for binding in await describe_acls(cluster, wanted)})
 
-    _print_acls(run(work()), as_json=as_json or output is Format.JSON)
+    _print_acls(run(work()), output=output)
 
 
 @app.command()
@@ -97,8 +97,7 @@ def add(
     dry_run: DryRunOption = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    as_json: JsonOption = False,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Add an ACL for each combination of principal, host, operation and resource; without --operation for all."""
     resources = named_resources(
@@ -122,7 +121,7 @@ def add(
             return await _add(cluster, bindings, dry_run=dry_run)
 
     added = run(work())
-    _print_changes(added.changes, as_json=as_json or output is Format.JSON)
+    _print_changes(added.changes, output=output)
     report_each({" ".join(_acl_json(binding).values()): error for binding, error in added.failed.items()})
     if added.failed:
         raise typer.Exit(1)
@@ -163,11 +162,11 @@ def remove(
     whole_cluster: ClusterOption = False,
     pattern_type: PatternTypeOption = "literal",
     dry_run: DryRunOption = False,
+    yes: YesOption = False,
     force: Annotated[bool, typer.Option("--force", hidden=True)] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    as_json: JsonOption = False,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Remove the ACLs that match all given options. Options that are not given match all; --dry-run shows the ACLs."""
     resources = named_resources(
@@ -190,13 +189,15 @@ def remove(
 
     async def work() -> list[AclBinding]:
         async with connected(bootstrap, client_properties(properties)) as cluster:
-            if not dry_run:
-                return await delete_acls(cluster, filters)
-            return sorted({binding for wanted in filters for binding in await describe_acls(cluster, wanted)})
+            found = sorted({binding for wanted in filters for binding in await describe_acls(cluster, wanted)})
+            if dry_run or not found:
+                return found
+            confirm(f"removes {len(found)} ACLs; --dry-run shows them", yes=yes or force)
+            return await delete_acls(cluster, filters)
 
     removed = run(work())
     done = "would be removed" if dry_run else "removed"
-    _print_changes(dict.fromkeys(removed, done), as_json=as_json or output is Format.JSON)
+    _print_changes(dict.fromkeys(removed, done), output=output)
     if not removed:
         talk("no ACL matches; `sskafka acl list` shows them")
 
@@ -255,19 +256,19 @@ def _acl_json(binding: AclBinding) -> dict[str, str]:
     }
 
 
-def _print_acls(bindings: Sequence[AclBinding], *, as_json: bool) -> None:
-    _print([_acl_json(binding) for binding in bindings], (), as_json=as_json)
+def _print_acls(bindings: Sequence[AclBinding], *, output: Format) -> None:
+    _print([_acl_json(binding) for binding in bindings], (), output=output)
 
 
-def _print_changes(changes: Mapping[AclBinding, str], *, as_json: bool) -> None:
+def _print_changes(changes: Mapping[AclBinding, str], *, output: Format) -> None:
     """Print each ACL with what was done with it."""
     rows = [{**_acl_json(binding), "change": change} for binding, change in changes.items()]
-    _print(rows, ("CHANGE",), as_json=as_json)
+    _print(rows, ("CHANGE",), output=output)
 
 
-def _print(rows: list[dict[str, str]], more: tuple[str, ...], *, as_json: bool) -> None:
-    if as_json:
-        print_json(rows)
+def _print(rows: list[dict[str, str]], more: tuple[str, ...], *, output: Format) -> None:
+    if output.is_data:
+        print_data(output, rows)
         return
     headers = ("PRINCIPAL", "HOST", "PERMISSION", "OPERATION", "RESOURCE", "NAME", "PATTERN", *more)
     print_table(headers, [tuple(row.values()) for row in rows])

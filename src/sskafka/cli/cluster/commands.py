@@ -4,6 +4,7 @@ import typer
 
 from sskafka.cli.cluster.drain import drain
 from sskafka.cli.cluster.partitions import elect, reassign, reassignments, unregister
+from sskafka.cli.cluster.restart import restart
 from sskafka.cli.cluster.status import status
 from sskafka.cli.cluster.up import up
 
@@ -16,6 +17,7 @@ app = typer.Typer(
 
 app.command()(up)
 app.command()(status)
+app.command()(restart)
 app.command()(reassign)
 app.command()(reassignments)
 app.command("elect-leaders")(elect)

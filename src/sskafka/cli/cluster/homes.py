@@ -5,6 +5,8 @@
                  broker.log          its output
                  data/               partitions
                  metadata/           the metadata log
+                 restart             `cluster up` starts the broker again when it has stopped, and removes this file
+    DIR/cluster.pid                  the process id of `cluster up`, while it runs
 
 If the directory holds a cluster already, only the settings given in the command change.
 
@@ -68,6 +70,14 @@ class BrokerHome(NamedTuple):
     def pid_file(self) -> Path:
         return self.path / PID_FILE
 
+    @property
+    def restart_file(self) -> Path:
+        """Exists while somebody wants `cluster up` to start this broker again when it has stopped."""
+        return self.path / "restart"
+
+    def pid(self) -> int | None:
+        return _pid_in(self.pid_file)
+
     def read_properties(self) -> dict[str, str]:
         return parse_properties(self.properties_file.read_text())
 
@@ -90,6 +100,14 @@ class LocalCluster(NamedTuple):
     is_new: bool
 
     @property
+    def supervisor_file(self) -> Path:
+        """Holds the process id of `cluster up`, while it runs."""
+        return self.directory / "cluster.pid"
+
+    def supervisor_pid(self) -> int | None:
+        return _pid_in(self.supervisor_file)
+
+    @property
     def node_ids(self) -> list[int]:
         return [home.node_id for home in self.homes]
 
@@ -100,6 +118,22 @@ class LocalCluster(NamedTuple):
     def first_home(self, home: BrokerHome) -> BrokerHome:
         """Return the home of the first broker on the same machine."""
         return next(one for one in self.homes if one.node_id == machine_id_of(home.node_id))
+
+
+def _pid_in(file: Path) -> int | None:
+    try:
+        return int(file.read_text())
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def is_running(pid: int | None) -> bool:
+    """Return whether there is a process with this id that has not ended."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
 
 
 def find_cluster(

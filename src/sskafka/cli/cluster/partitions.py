@@ -1,10 +1,13 @@
 """`sskafka cluster reassign | reassignments | elect-leaders | unregister`: the replicas and leaders of partitions."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from sskafka.cli.cluster.plan_file import plan_text, read_plan
+from sskafka.cli.confirm import confirm
 from sskafka.cli.connecting import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -14,8 +17,14 @@ from sskafka.cli.connecting import (
     run,
 )
 from sskafka.cli.failures import CommandError, report_each
-from sskafka.cli.options import FormatOption
-from sskafka.cli.output import Format, print_json, print_table, talk
+from sskafka.cli.moves import ThrottleOption, carry_out, print_plan, throttle_of
+from sskafka.cli.options import DryRunOption, FormatOption, YesOption
+from sskafka.cli.output import Format, print_data, print_table, talk
+from sskafka.cli.topic.patterns import topics_named
+from sskafka.cli.usage import UsageError
+from sskafka.client.balance.layout import Move, PlanError
+from sskafka.client.balance.reading import read_layout
+from sskafka.client.balance.replicas import Goal, plan_onto
 from sskafka.client.partition_moves import (
     Reassignment,
     alter_reassignments,
@@ -29,25 +38,103 @@ from sskafka.model.ids import TopicPartition
 
 def reassign(
     moves: Annotated[
-        list[str], typer.Argument(metavar="TOPIC:PARTITION=BROKER,...", help="Replicas, the preferred leader first.")
-    ],
+        list[str] | None,
+        typer.Argument(
+            metavar="TOPIC:PARTITION=BROKER,...", help="Replicas, the preferred leader first.", show_default=False
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", "--reassignment-json-file", help="A plan in the format of kafka-reassign-partitions."),
+    ] = None,
+    generate: Annotated[
+        bool, typer.Option("--generate", help="Print a balanced plan in that format, and change nothing.")
+    ] = False,
+    topics: Annotated[
+        list[str] | None, typer.Option("--topic", help="With --generate: topic or pattern. Repeatable.")
+    ] = None,
+    broker_list: Annotated[
+        str | None, typer.Option("--broker-list", metavar="ID,...", help="With --generate: only these brokers.")
+    ] = None,
+    throttle: ThrottleOption = None,
+    dry_run: DryRunOption = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
+    output: FormatOption = Format.TABLE,
 ) -> None:
-    """Move partitions to other brokers; `TOPIC:PARTITION=` without brokers cancels a reassignment."""
-    wanted = dict(_parse_move(move) for move in moves)
+    """Move partitions to other brokers; `TOPIC:PARTITION=` without brokers cancels a reassignment.
 
-    async def work() -> dict[TopicPartition, KafkaError | None]:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            return await alter_reassignments(cluster, wanted)
+    Moves on the command line are only started. A plan in a file is carried out with progress."""
+    if sum([bool(moves), file is not None, generate]) != 1:
+        raise UsageError("give moves, --file or --generate")
+    client = client_properties(properties)
+    if generate:
+        print(run(_generated(bootstrap, client, topics, broker_list)))
+    elif file is not None:
+        run(_carry_out_file(bootstrap, client, file, throttle_of(throttle), dry_run=dry_run, output=output))
+    else:
+        wanted = dict(_parse_move(move) for move in moves or ())
 
-    tell_outcomes(run(work()), "is being moved; `sskafka cluster reassignments` shows the progress")
+        async def work() -> dict[TopicPartition, KafkaError | None]:
+            async with connected(bootstrap, client) as cluster:
+                return await alter_reassignments(cluster, wanted)
+
+        if dry_run:
+            raise UsageError("--dry-run is for --file: moves on the command line are what they say")
+        tell_outcomes(run(work()), "is being moved; `sskafka cluster reassignments` shows the progress")
+
+
+async def _generated(bootstrap: str, client: dict[str, str], topics: list[str] | None, broker_list: str | None) -> str:
+    """Return a plan that balances the topics over the brokers, as JSON."""
+    async with connected(bootstrap, client) as cluster:
+        layout = await read_layout(cluster)
+        if topics:
+            layout = layout.only(await topics_named(cluster, topics, internal=True))
+        node_ids = _broker_ids(broker_list, list(layout.brokers)) if broker_list else layout.open_ids
+        try:
+            planned = layout.after(plan_onto(layout, node_ids, Goal.REPLICAS))
+        except PlanError as error:
+            raise CommandError(f"there is no such plan: {error}", "name more brokers") from error
+        return plan_text({one.partition: one.replicas for one in planned.partitions})
+
+
+async def _carry_out_file(
+    bootstrap: str, client: dict[str, str], file: Path, throttle: int | None, *, dry_run: bool, output: Format
+) -> None:
+    wanted = read_plan(file)
+    async with connected(bootstrap, client) as cluster:
+        placed = {one.partition: one for one in (await read_layout(cluster)).partitions}
+        for partition in wanted:
+            await cluster.partition(partition)  # a misspelled topic gets the nearest name
+        moves = [
+            Move(
+                partition, placed[partition].replicas, replicas, placed[partition].leader, placed[partition].size_bytes
+            )
+            for partition, replicas in wanted.items()
+            if placed[partition].replicas != replicas
+        ]
+        print_plan(moves, throttle, output)
+        if moves and not dry_run:
+            await carry_out(cluster, moves, throttle)
+    talk("dry run: nothing was changed" if dry_run else "the plan is carried out")
+
+
+def _broker_ids(text: str, known: list[int]) -> list[int]:
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not words or not all(word.isdecimal() for word in words):
+        raise UsageError(f"--broker-list {text!r} is not a list of node ids, such as 1,2,3")
+    unknown = {int(word) for word in words} - set(known)
+    if unknown:
+        raise CommandError(
+            f"there is no broker {min(unknown)}", f"the brokers are {', '.join(map(str, sorted(known)))}"
+        )
+    return [int(word) for word in words]
 
 
 def reassignments(
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """List the ongoing reassignments."""
 
@@ -56,8 +143,8 @@ def reassignments(
             return await list_reassignments(cluster)
 
     found = sorted(run(work()).items())
-    if output is Format.JSON:
-        print_json([{"topic": at.topic, "partition": at.partition, **move._asdict()} for at, move in found])
+    if output.is_data:
+        print_data(output, [{"topic": at.topic, "partition": at.partition, **move._asdict()} for at, move in found])
     else:
         rows = [(at.topic, at.partition, *move) for at, move in found]
         print_table(("TOPIC", "PARTITION", "REPLICAS", "ADDING", "REMOVING"), rows)
@@ -89,6 +176,7 @@ def elect(
 
 def unregister(
     broker_id: Annotated[int, typer.Argument(metavar="BROKER")],
+    yes: YesOption = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
 ) -> None:
@@ -98,6 +186,7 @@ def unregister(
         async with connected(bootstrap, client_properties(properties)) as cluster:
             if any(broker.node_id == broker_id for broker in await cluster.brokers()):
                 raise CommandError(f"broker {broker_id} is alive", "stop the broker before unregistering it")
+            confirm(f"removes the registration of broker {broker_id}", yes=yes)
             await unregister_broker(cluster, broker_id)
 
     run(work())

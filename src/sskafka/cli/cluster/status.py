@@ -3,9 +3,7 @@
 The exit code is 0 if nothing needs attention and 3 if something does. Other codes mean that the command failed.
 """
 
-import asyncio
-import sys
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -18,46 +16,38 @@ from sskafka.cli.connecting import (
     run,
 )
 from sskafka.cli.options import FormatOption
-from sskafka.cli.output import Format, print_heading, print_json, print_table, uses_color
+from sskafka.cli.output import Format, print_data, print_heading, print_table
+from sskafka.cli.sizes import size_text
+from sskafka.cli.watching import WatchOption, shown_again
 from sskafka.client.cluster_status import BrokerStatus, ClusterStatus, cluster_status
 from sskafka.client.machine_status import MachineStatus, machines_of
 from sskafka.client.quorum import QuorumDescription
 
 NEEDS_ATTENTION = 3
-_CLEAR_SCREEN = "\x1b[2J\x1b[H"
+BROKER_COLUMNS = ("BROKER", "ADDRESS", "RACK", "STATE", "LEADERS", "REPLICAS", "LOGS", "DISK FREE")
 
 
 def status(
-    watch: Annotated[
-        float | None, typer.Option("--watch", min=0.1, metavar="SECONDS", help="Show it again and again, until Ctrl+C.")
-    ] = None,
+    watch: WatchOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Show the health of the cluster and what needs attention; exit code 3 if something does."""
 
     async def work() -> ClusterStatus:
         async with connected(bootstrap, client_properties(properties)) as cluster:
-            while True:
-                found = await cluster_status(cluster)
-                _show(found, output, is_screen=watch is not None)
-                if watch is None:
-                    return found
-                await asyncio.sleep(watch)
+            return await shown_again(watch, lambda: cluster_status(cluster), lambda found: _show(found, output))
 
     if run(work()).problems:
         raise typer.Exit(NEEDS_ATTENTION)
 
 
-def _show(found: ClusterStatus, output: Format, *, is_screen: bool) -> None:
-    if output is Format.JSON:
-        print_json(status_json(found))
+def _show(found: ClusterStatus, output: Format) -> None:
+    if output.is_data:
+        print_data(output, status_json(found))
     else:
-        if is_screen and uses_color():
-            print(_CLEAR_SCREEN, end="")
         _print(found)
-    sys.stdout.flush()
 
 
 def status_json(found: ClusterStatus) -> dict[str, Any]:
@@ -68,10 +58,7 @@ def status_json(found: ClusterStatus) -> dict[str, Any]:
     return {
         "cluster_id": found.cluster_id,
         "controller_id": found.controller_id,
-        "brokers": [
-            {**broker._asdict(), "directories": [usage._asdict() for usage in broker.directories]}
-            for broker in found.brokers
-        ],
+        "brokers": [broker_json(broker) for broker in found.brokers],
         "machines": [machine._asdict() for machine in machines_of(found.brokers)],
         "quorum": {
             "leader_id": found.quorum.leader_id,
@@ -84,12 +71,17 @@ def status_json(found: ClusterStatus) -> dict[str, Any]:
     }
 
 
+def broker_json(broker: BrokerStatus) -> dict[str, Any]:
+    directories = [usage._asdict() for usage in broker.directories]
+    return {**broker._asdict(), "state": broker.state, "directories": directories}
+
+
 def _print(found: ClusterStatus) -> None:
     health = found.health
     print_heading(f"cluster {found.cluster_id}")
     print_table(
-        ("BROKER", "ADDRESS", "RACK", "STATE", "LEADERS", "REPLICAS", "LOGS", "DISK FREE"),
-        [_broker_row(broker) for broker in found.brokers],
+        BROKER_COLUMNS,
+        [broker_row(broker) for broker in found.brokers],
     )
     machines = machines_of(found.brokers)
     if machines:
@@ -113,14 +105,13 @@ def _print(found: ClusterStatus) -> None:
         print(f"         next: {problem.next_step}")
 
 
-def _broker_row(broker: BrokerStatus) -> tuple[object, ...]:
-    state = "fenced" if broker.is_fenced else "controller" if broker.is_controller else "up"
+def broker_row(broker: BrokerStatus) -> tuple[object, ...]:
     logs = sum(usage.log_bytes for usage in broker.directories)
     return (
         broker.node_id,
         broker.address,
         broker.rack,
-        state,
+        broker.state,
         broker.leaders,
         broker.replicas,
         size_text(logs) if broker.directories else None,
@@ -138,15 +129,6 @@ def _free_text(usable: int | None, total: int | None) -> str:
     if usable is None or not total:
         return "-"
     return f"{size_text(usable)} ({100 * usable // total}%)"
-
-
-def size_text(size: float) -> str:
-    """Return a size for people, e.g. 1.5 GB."""
-    for unit in ("B", "KB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"
 
 
 def _quorum_text(quorum: QuorumDescription) -> str:

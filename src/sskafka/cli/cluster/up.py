@@ -6,6 +6,7 @@ cleanly; a second signal kills the remaining ones.
 """
 
 import asyncio
+import os
 import signal
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
@@ -154,11 +155,14 @@ async def run_cluster(
                 cluster, ports, settings, lab=lab, security_of=security.settings_of if security else None
             ):
                 talk(f"warning: {warning}")
+            cluster.supervisor_file.write_text(f"{os.getpid()}\n")
             for home, sockets in zip(cluster.homes, sockets_of_all, strict=True):
                 supervisor.watch(await BrokerProcess.start(home, sockets))
         talk(f"starting {_brokers(len(cluster.homes))} in {cluster.directory}")
         return await supervisor.run([_member(*pair) for pair in zip(cluster.node_ids, ports, strict=True)], guest)
     finally:
+        if cluster.supervisor_pid() == os.getpid():
+            cluster.supervisor_file.unlink()
         await supervisor.kill()
 
 
@@ -228,12 +232,21 @@ class Supervisor:
             while self._endings and not guest.done() and not self._signals.second.done():
                 await self._first_of(guest, self._signals.second)
                 for broker in self._take_ended():
+                    if broker.home.restart_file.exists() and not self._signals.first.done():
+                        await self._start_again(broker)
+                        continue
                     talk(f"{broker.exit_text()}; the other brokers continue. Its log: {broker.home.log_file}")
                     talk(f"  start it again: sskafka start {broker.home.properties_file}")
         finally:
             guest.cancel()
         if not guest.cancelled() and guest.done():
             guest.result()
+
+    async def _start_again(self, broker: BrokerProcess) -> None:
+        """Start a broker that was stopped to be restarted. It binds its own ports, which are in its settings."""
+        broker.home.restart_file.unlink()
+        self.watch(await BrokerProcess.start(broker.home, {}))
+        talk(f"broker {broker.node_id} is restarted")
 
     def _take_ended(self) -> list[BrokerProcess]:
         return [self._endings.pop(ending) for ending in list(self._endings) if ending.done()]

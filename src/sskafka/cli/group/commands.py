@@ -4,6 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
+from sskafka.cli.completion import GroupArgument, GroupsArgument, complete_topic
+from sskafka.cli.confirm import confirm
 from sskafka.cli.connecting import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -14,8 +16,8 @@ from sskafka.cli.connecting import (
 )
 from sskafka.cli.failures import CommandError
 from sskafka.cli.group.text import event_json, group_json, print_group, print_timeline, reader_json
-from sskafka.cli.options import FormatOption
-from sskafka.cli.output import Format, print_json, print_table, talk
+from sskafka.cli.options import DryRunOption, FormatOption, YesOption
+from sskafka.cli.output import Format, print_data, print_table, talk
 from sskafka.cli.usage import UsageError
 from sskafka.client.cluster import Cluster
 from sskafka.client.group_lag import PartitionLag, lag_of
@@ -44,14 +46,12 @@ from sskafka.wire.messages.describe_readers import ReaderPosition
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
-GroupArgument = Annotated[str, typer.Argument(metavar="GROUP", help="Name of the group.")]
-
 
 @app.command("list")
 def list_command(
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """List the groups of the cluster."""
 
@@ -60,8 +60,8 @@ def list_command(
             return await list_groups(cluster)
 
     found = run(work())
-    if output is Format.JSON:
-        print_json([group._asdict() for group in found])
+    if output.is_data:
+        print_data(output, [group._asdict() for group in found])
     else:
         print_table(
             ("GROUP", "KIND", "STATE", "PROTOCOL", "COORDINATOR"),
@@ -80,7 +80,7 @@ def describe(
     ] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Show members, offsets and lag (in records, and in seconds: the age of the first unread record)."""
 
@@ -92,8 +92,8 @@ def describe(
             return described, lags, await group_timeline(cluster, group) if timeline else []
 
     described, lags, events = run(work())
-    if output is Format.JSON:
-        print_json(group_json(described, lags, events if timeline else None))
+    if output.is_data:
+        print_data(output, group_json(described, lags, events if timeline else None))
         return
     print_group(described, lags)
     if timeline:
@@ -106,7 +106,7 @@ def timeline_command(
     group: GroupArgument,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Show who joined, left or timed out, why, and how long rebalances took, since the coordinator loaded the group."""
 
@@ -115,18 +115,21 @@ def timeline_command(
             return await group_timeline(cluster, group)
 
     events = run(work())
-    if output is Format.JSON:
-        print_json([event_json(event) for event in events])
+    if output.is_data:
+        print_data(output, [event_json(event) for event in events])
     else:
         print_timeline(events)
 
 
 @app.command()
 def readers(
-    topics: Annotated[list[str] | None, typer.Argument(metavar="TOPIC...", help="All topics if not given.")] = None,
+    topics: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TOPIC...", help="All topics if not given.", autocompletion=complete_topic),
+    ] = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Show how far clients have fetched, whether or not they commit (Spark does not). Fetched is not processed."""
 
@@ -137,8 +140,8 @@ def readers(
             return await fetched_positions(cluster, topics)
 
     found = run(work())
-    if output is Format.JSON:
-        print_json([reader_json(reader) for reader in found])
+    if output.is_data:
+        print_data(output, [reader_json(reader) for reader in found])
     else:
         print_table(
             ("CLIENT-ID", "TOPIC", "PARTITION", "FETCHED", "LOG-END", "FETCH-LAG", "SECONDS-AGO"),
@@ -148,23 +151,26 @@ def readers(
 
 @app.command()
 def delete(
-    groups: Annotated[list[str], typer.Argument(metavar="GROUP...", help="Groups without members.")],
+    groups: GroupsArgument,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+    execute: Annotated[bool, typer.Option("--execute", hidden=True)] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    execute: Annotated[
-        bool, typer.Option("--execute", help="Delete the groups; otherwise only show what would be deleted.")
-    ] = False,
 ) -> None:
-    """Delete groups and their offsets. A dry run unless --execute is given."""
+    """Delete groups without members, and their offsets."""
 
     async def work() -> None:
         async with connected(bootstrap, client_properties(properties)) as cluster:
             for group in groups:
                 await describe_group(cluster, group)
                 await check_has_no_members(cluster, group)
-                if execute:
+            if not dry_run:
+                confirm(f"deletes the offsets of {', '.join(groups)}", yes=yes or execute)
+            for group in groups:
+                if not dry_run:
                     await delete_group(cluster, group)
-                talk(f"{group}: {'deleted' if execute else 'would be deleted; use --execute'}")
+                talk(f"{group}: {'would be deleted' if dry_run else 'deleted'}")
 
     run(work())
 
@@ -187,7 +193,7 @@ def reset_offsets(
     ] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Reset the offsets of a group without members. A dry run unless --execute is given."""
 
@@ -207,8 +213,8 @@ def reset_offsets(
 
     plan = run(work())
     rows = [(topic, index, before, after) for (topic, index), (before, after) in sorted(plan.items())]
-    if output is Format.JSON:
-        print_json([dict(zip(("topic", "partition", "before", "after"), row, strict=True)) for row in rows])
+    if output.is_data:
+        print_data(output, [dict(zip(("topic", "partition", "before", "after"), row, strict=True)) for row in rows])
     else:
         print_table(("TOPIC", "PARTITION", "BEFORE", "AFTER"), rows)
     if not execute:

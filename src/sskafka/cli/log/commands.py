@@ -10,10 +10,10 @@ from sskafka.cli.failures import CommandError
 from sskafka.cli.log import index as log_index
 from sskafka.cli.log.contents import FORMS, Decoder, PlainDecoder, Topic, decoder_for, form_of_class, text_of
 from sskafka.cli.log.index import INDEX_SUFFIXES, LEADER_EPOCHS_FILE, index_problem_lines
-from sskafka.cli.log.segment import SEGMENT_SUFFIX, SNAPSHOT_SUFFIX, TEXT, Shape, dump_lines, json_lines, text_lines
+from sskafka.cli.log.segment import SEGMENT_SUFFIX, SNAPSHOT_SUFFIX, TEXT, Shape, batches_json, dump_lines, text_lines
 from sskafka.cli.log.verify import verify
 from sskafka.cli.options import FormatOption
-from sskafka.cli.output import Format, talk
+from sskafka.cli.output import Format, print_item, talk
 from sskafka.storage import offset_index
 from sskafka.storage.verification.index import sanity_problem
 
@@ -99,8 +99,7 @@ def dump(
     max_bytes: Annotated[int | None, typer.Option("--max-bytes", min=1, help="Bytes to read of a segment.")] = None,
     max_message_size: Annotated[int | None, typer.Option("--max-message-size", hidden=True)] = None,
     text: Annotated[bool, typer.Option("--text", help="'offset key payload' for each record.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="A JSON object for each batch; short for --format.")] = False,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Print the contents of log files in the format of kafka-dump-log."""
     chosen = [*(paths or ()), *(Path(name.strip()) for names in files or () for name in names.split(","))]
@@ -115,11 +114,14 @@ def dump(
     decoder = _decoder([topic for topic, wanted in topics.items() if wanted], key_decoder, value_decoder)
     contents = print_data_log or decoder is not TEXT
     shape = Shape(contents or deep_iteration, contents, not skip_record_metadata, decoder)
-    as_json = as_json or output is Format.JSON
     wrong: list[str] = []
     for path in chosen:
-        if path.suffix in _SEGMENT_SUFFIXES and (text or as_json):
-            _print(text_lines(path) if text else json_lines(path))
+        if path.suffix in _SEGMENT_SUFFIXES and (text or output.is_data):
+            if text:
+                _print(text_lines(path))
+            else:
+                for batch in batches_json(path):
+                    print_item(output, batch)
         elif index_sanity_check and path.suffix in INDEX_SUFFIXES:
             wrong += _check_sanity(path)
         else:

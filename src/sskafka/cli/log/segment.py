@@ -3,7 +3,6 @@
 Record batches (format 2) and messages of formats 0 and 1 may be mixed in one file.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,11 +72,11 @@ def text_lines(path: Path) -> Iterator[str]:
                     yield f"{record.offset} {_text(record.key)} {_text(record.value)}"
 
 
-def json_lines(path: Path) -> Iterator[str]:
+def batches_json(path: Path) -> Iterator[dict[str, Any]]:
     """Yield one object for each batch, with its records inside."""
     with SegmentReader(path) as segment:
         for batch in segment.walk():
-            yield json.dumps(_batch_json(batch), ensure_ascii=False)
+            yield _batch_json(batch)
 
 
 def _opening(path: Path) -> str:

@@ -8,7 +8,7 @@ import typer
 
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption
-from sskafka.cli.output import Format, print_json
+from sskafka.cli.output import Format, print_data
 from sskafka.runtime.clock import SystemClock
 from sskafka.storage.disk import OsDisk
 from sskafka.storage.verification.directory import held, verify_directory
@@ -24,7 +24,7 @@ def verify(
     allow_data_loss: Annotated[
         bool, typer.Option("--allow-data-loss", help="With --repair: truncate even if that removes valid batches.")
     ] = False,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Check every batch, index and checkpoint of data directories. The exit code is 1 if something is wrong."""
     if allow_data_loss and not repair:
@@ -49,19 +49,19 @@ def _hint(repair: bool, allow_data_loss: bool) -> str:
 
 def _verify(path: str, repair: bool, allow_data_loss: bool, output: Format) -> int:
     """Verify one directory. Return the number of remaining problems."""
-    is_text = output is Format.TEXT
+    is_text = output is Format.TABLE
     report = verify_directory(path, _print_partition if is_text else _ignore)
     if is_text:
         for finding in report.all_findings:
             print(_finding_line(finding))
     if not repair or not report.damages:
         if not is_text:
-            print_json(_as_json(report, []))
+            print_data(output, _as_json(report, []))
         return len(report.damages)
     done = _repair(report, allow_data_loss, is_text)
     left = len(verify_directory(path).damages)
     if not is_text:
-        print_json({**_as_json(report, done), "left": left})
+        print_data(output, {**_as_json(report, done), "left": left})
     return left
 
 

@@ -14,7 +14,7 @@ import typer
 from sskafka.cli.connecting import DEFAULT_BOOTSTRAP, PropertiesOption, client_properties, run
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption
-from sskafka.cli.output import Format, print_json, print_table, talk
+from sskafka.cli.output import Format, print_data, print_table, talk
 from sskafka.evaluation.chart import draw_grid
 from sskafka.evaluation.grid import PHASES, GridPlan, GridProgress, new_run, run_grid
 from sskafka.evaluation.load import Window
@@ -43,7 +43,7 @@ def grid(
         Path | None, typer.Option("--dir", help="Data directory of the clusters; a temporary one if not given.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Directory for results; default ./sskafka-evaluation/RUN.")
+        Path | None, typer.Option("--results", help="Directory for results; default ./sskafka-evaluation/RUN.")
     ] = None,
     results_topic: Annotated[
         str | None, typer.Option("--results-topic", help="Also write the results to this topic of the cluster at -b.")
@@ -59,7 +59,7 @@ def grid(
         ),
     ] = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Measure partitions x brokers x replication: start the clusters, load them, and plot the results."""
     plan = GridPlan(
@@ -82,8 +82,8 @@ def grid(
     if results_topic is not None:
         keep_results(bootstrap, results_topic, measured, rows)
         talk(f"kept {len(rows)} rows in topic {results_topic}")
-    if output is Format.JSON:
-        print_json([row.to_json() for row in rows])
+    if output.is_data:
+        print_data(output, [row.to_json() for row in rows])
     else:
         print_rows(rows)
 

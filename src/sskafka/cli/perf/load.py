@@ -17,7 +17,7 @@ from sskafka.cli.connecting import (
     run,
 )
 from sskafka.cli.options import FormatOption
-from sskafka.cli.output import Format, print_json, talk
+from sskafka.cli.output import Format, print_data, talk
 from sskafka.client.config import ProducerConfig, configured
 from sskafka.evaluation.grid import shares_of
 from sskafka.evaluation.load import NO_LIMIT, LoadSpec, Window
@@ -46,7 +46,7 @@ def produce(
     ] = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Produce records as fast as possible, or at a rate, and report the throughput."""
     name = _topic(topic, named_topic)
@@ -56,15 +56,15 @@ def produce(
     spec = LoadSpec("produce", bootstrap, name, record_size=record_size, properties=client)
     share = throughput / producers if throughput > 0 else NO_LIMIT
     specs = [spec._replace(records=count, records_per_second=share) for count in _divided(records, producers)]
-    reporter = Reporter(is_silent=output is Format.JSON)
+    reporter = Reporter(is_silent=output.is_data)
 
     async def work() -> Totals:
         async with connected(bootstrap, client):
             return await run_workers(specs, reporter.add)
 
     totals = run(work())
-    if output is Format.JSON:
-        print_json(_as_json(totals))
+    if output.is_data:
+        print_data(output, _as_json(totals))
     else:
         print(produce_summary(totals))
 
@@ -83,7 +83,7 @@ def consume(
     hide_header: Annotated[bool, typer.Option("--hide-header", help="Do not print the column names.")] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Consume records as fast as possible and report the throughput."""
     name = _topic(topic, named_topic)
@@ -107,8 +107,8 @@ def consume(
     totals = run(work())
     if totals.records < records:
         talk(f"warning: only {totals.records} of {records} records arrived before the timeout")
-    if output is Format.JSON:
-        print_json(_as_json(totals))
+    if output.is_data:
+        print_data(output, _as_json(totals))
         return
     if not hide_header:
         print(CONSUME_HEADER)

@@ -16,7 +16,7 @@ import typer
 from sskafka.cli.connecting import DEFAULT_BOOTSTRAP, BootstrapOption, PropertiesOption, client_properties
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption
-from sskafka.cli.output import Format, print_heading, print_json, print_table, talk
+from sskafka.cli.output import Format, print_data, print_heading, print_item, print_table, talk
 from sskafka.cli.pipeline import cases as pipeline_cases
 from sskafka.cli.pipeline import recover as pipeline_recover
 from sskafka.cli.pipeline import runs as pipeline_runs
@@ -108,7 +108,7 @@ def load(
 
 def list_(
     places: Annotated[list[Path] | None, typer.Argument(metavar="DIRECTORY", show_default=False)] = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """List pipelines: your files and the bundled ones.
 
@@ -127,8 +127,8 @@ def list_(
             continue
         topics = [source.pattern or ",".join(source.topics) for source in pipeline.sources]
         rows.append((pipeline.name, ", ".join(topics), ", ".join(map(sink_text, pipeline.sinks)), str(file)))
-    if output is Format.JSON:
-        print_json([dict(zip(("name", "sources", "sinks", "file"), row, strict=True)) for row in rows])
+    if output.is_data:
+        print_data(output, [dict(zip(("name", "sources", "sinks", "file"), row, strict=True)) for row in rows])
     else:
         print_table(("NAME", "SOURCES", "SINKS", "FILE"), rows)
 
@@ -150,7 +150,7 @@ def plan(
     var: VariableOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Show graph, schema and backlog of a pipeline without reading data."""
     from sskafka.pipelines.runner.plan import backlog, graph  # noqa: PLC0415  not for --help
@@ -158,8 +158,10 @@ def plan(
     pipeline = rewired(load(name, profile, var, properties), own_name, topic, to)
     with connected(bootstrap, pipeline.kafka) as session:
         waiting = backlog(session, pipeline, bootstrap)
-    if output is Format.JSON:
-        print_json(plan_fields(pipeline, waiting, schema_by_spark(pipeline, master, bootstrap) if spark else None))
+    if output.is_data:
+        print_data(
+            output, plan_fields(pipeline, waiting, schema_by_spark(pipeline, master, bootstrap) if spark else None)
+        )
         return
     print_heading(f"pipeline {pipeline.name}")
     print("\n".join(graph(pipeline)), end="\n\n")
@@ -411,7 +413,7 @@ def recover(
     var: VariableOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Show what queries that write topics have decided, and settle it.
 
@@ -458,7 +460,7 @@ def dlq(
     var: VariableOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Show or replay the dead letters of a pipeline."""
     from itertools import islice  # noqa: PLC0415  not for --help
@@ -480,11 +482,11 @@ def dlq(
 
 
 def print_letters(letters: "Sequence[DeadLetter]", output: Format) -> None:
-    from sskafka.pipelines.runner.dead_letters import as_json  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.runner.dead_letters import letter_fields  # noqa: PLC0415  not for --help
 
-    if output is Format.JSON:
+    if output.is_data:
         for letter in letters:
-            print(as_json(letter))
+            print_item(output, letter_fields(letter))
         return
     rows = [
         (f"{one.topic}-{one.partition}", one.offset, one.error, (one.value or b"")[:60].decode(errors="replace"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sskafka.cli.failures import CommandError
-from sskafka.cli.output import Format, print_heading, print_json, print_table, talk
+from sskafka.cli.output import Format, print_data, print_heading, print_table, talk
 from sskafka.cli.pipeline.connecting import connected
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def recover(
         if execute:
             refuse_running(session)
         queries = [(sink, Settling(session, sink, run)) for sink in sinks]
-        if output is Format.JSON:
-            print_json([status_fields(sink, query.status()) for sink, query in queries])
+        if output.is_data:
+            print_data(output, [status_fields(sink, query.status()) for sink, query in queries])
         else:
             for sink, query in queries:
                 print_status(sink, query.status())

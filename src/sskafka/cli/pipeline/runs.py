@@ -9,7 +9,7 @@ import typer
 from sskafka.cli.connecting import DEFAULT_BOOTSTRAP, BootstrapOption, PropertiesOption, client_properties
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption
-from sskafka.cli.output import Format, print_json, print_table, talk
+from sskafka.cli.output import Format, print_data, print_table, talk
 from sskafka.cli.pipeline.connecting import connected
 from sskafka.cli.pipeline.progress import duration_text
 
@@ -31,7 +31,7 @@ def status(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of past runs.")] = 20,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Show how pipelines are doing, or their past runs.
 
@@ -45,8 +45,8 @@ def status(
         rows = [history_row(run) for run in reversed(runs[-limit:])]
     else:
         rows = [row for run in newest_runs(runs).values() for row in status_rows(run)]
-    if output is Format.JSON:
-        print_json(rows)
+    if output.is_data:
+        print_data(output, rows)
     elif rows:
         print_table([heading(field) for field in rows[0]], [list(row.values()) for row in map(for_people, rows)])
     else:

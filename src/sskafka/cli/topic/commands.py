@@ -1,9 +1,12 @@
 """`sskafka topic`: the commands about topics. Flags are rpk's; Kafka's long ones work too."""
 
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 import typer
 
+from sskafka.cli.completion import TopicsArgument
+from sskafka.cli.confirm import confirm
 from sskafka.cli.connecting import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -13,11 +16,14 @@ from sskafka.cli.connecting import (
     run,
 )
 from sskafka.cli.failures import report_each
-from sskafka.cli.options import FormatOption
-from sskafka.cli.output import Format, print_json, print_table, talk
+from sskafka.cli.nearest import did_you_mean_setting
+from sskafka.cli.options import FormatOption, YesOption
+from sskafka.cli.output import Format, print_data, print_table, talk
 from sskafka.cli.topic.consume import consume
 from sskafka.cli.topic.describe import describe
+from sskafka.cli.topic.patterns import matching, topics_named
 from sskafka.cli.topic.produce import produce
+from sskafka.cli.topic.rebalance import rebalance
 from sskafka.cli.usage import key_values
 from sskafka.client.admin import USE_BROKER_DEFAULT, Admin, CreatedTopic, NewTopic
 from sskafka.client.cluster import Cluster
@@ -25,6 +31,7 @@ from sskafka.client.configs import Resource, alter_configs
 from sskafka.client.metadata import TopicView
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import uuid_text
+from sskafka.model.settings_table import TOPIC_SETTINGS
 
 app = typer.Typer(
     help="Create, list, describe, alter, delete, produce to and consume topics.",
@@ -33,8 +40,10 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+_NAMED_MAX = 5
 NamesArgument = Annotated[list[str] | None, typer.Argument(metavar="NAME", show_default=False)]
 TopicOption = Annotated[list[str] | None, typer.Option("--topic", hidden=True)]
+"""A name in `create`; elsewhere a regular expression for the whole name, as in Kafka's tools."""
 
 
 def create(
@@ -55,7 +64,7 @@ def create(
     dry_run: Annotated[bool, typer.Option("--dry-run", "-d", help="Only validate the request.")] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Create topics."""
     configs = key_values(config, "--config")
@@ -71,12 +80,13 @@ def create(
     if if_not_exists:
         failed = {name: error for name, error in failed.items() if error.code != ErrorCode.TOPIC_ALREADY_EXISTS}
     _print_created(created, output)
-    fail_for(failed)
+    fail_for(failed, _setting_hint(failed, configs))
 
 
 def _print_created(created: list[CreatedTopic], output: Format) -> None:
-    if output is Format.JSON:
-        print_json(
+    if output.is_data:
+        print_data(
+            output,
             [
                 {
                     "name": topic.name,
@@ -85,7 +95,7 @@ def _print_created(created: list[CreatedTopic], output: Format) -> None:
                     "replication_factor": topic.replication_factor,
                 }
                 for topic in created
-            ]
+            ],
         )
     elif created:
         rows = [
@@ -95,20 +105,25 @@ def _print_created(created: list[CreatedTopic], output: Format) -> None:
 
 
 def list_(
+    names: TopicsArgument = None,
+    topic: TopicOption = None,
     internal: Annotated[bool, typer.Option("--internal", "-i", help="Include internal topics.")] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
-    """List topics."""
+    """List topics, all or those that match a pattern."""
+    patterns = [*(names or ()), *(f"^(?:{regex})$" for regex in topic or ())]
 
     async def work() -> list[TopicView]:
         async with connected(bootstrap, client_properties(properties)) as cluster:
             return await Admin(cluster).list_topics(internal=internal)
 
-    topics = run(work())
-    if output is Format.JSON:
-        print_json(
+    found = {one.name: one for one in run(work())}
+    topics = [found[name] for name in matching(patterns, found)]
+    if output.is_data:
+        print_data(
+            output,
             [
                 {
                     "name": topic.name,
@@ -118,7 +133,7 @@ def list_(
                     "internal": topic.is_internal,
                 }
                 for topic in topics
-            ]
+            ],
         )
     else:
         rows = [(topic.name, len(topic.partitions), replication_factor(topic)) for topic in topics]
@@ -130,7 +145,7 @@ def replication_factor(topic: TopicView) -> int:
 
 
 def alter(
-    names: NamesArgument = None,
+    names: TopicsArgument = None,
     topic: TopicOption = None,
     partitions: Annotated[int | None, typer.Option("--partitions", "-p", help="New number of partitions.")] = None,
     config: Annotated[
@@ -148,20 +163,18 @@ def alter(
     properties: PropertiesOption = None,
 ) -> None:
     """Change the settings of topics, or increase their number of partitions."""
-    chosen = all_names(names, topic)
+    all_names(names, topic)
     changes: dict[str, str | None] = {**key_values(config, "--config"), **dict.fromkeys(delete_config or ())}
     if partitions is None and not changes:
         raise typer.BadParameter("nothing to change: give --partitions, --config or --delete-config")
 
-    async def work() -> dict[str, KafkaError]:
+    async def work() -> dict[str, KafkaError | None]:
         async with connected(bootstrap, client_properties(properties)) as cluster:
-            return await _alter(cluster, chosen, partitions, changes, dry_run)
+            chosen = await topics_named(cluster, names or (), topic or ())
+            failed = await _alter(cluster, chosen, partitions, changes, dry_run)
+            return {name: failed.get(name) for name in chosen}
 
-    failed = run(work())
-    for name in chosen:
-        if name not in failed:
-            talk(f"topic {name} {'could be' if dry_run else 'was'} altered")
-    fail_for(failed)
+    _tell_outcomes(run(work()), "could be altered" if dry_run else "was altered", changes)
 
 
 async def _alter(
@@ -180,27 +193,48 @@ async def _alter(
 
 
 def delete(
-    names: NamesArgument = None,
+    names: TopicsArgument = None,
     topic: TopicOption = None,
     if_exists: Annotated[bool, typer.Option("--if-exists", help="Ignore missing topics.")] = False,
+    yes: YesOption = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
 ) -> None:
     """Delete topics and all their records."""
-    chosen = all_names(names, topic)
+    all_names(names, topic)
 
     async def work() -> dict[str, KafkaError | None]:
         async with connected(bootstrap, client_properties(properties)) as cluster:
+            chosen = await topics_named(cluster, names or (), topic or (), missing_ok=if_exists)
+            confirm(f"deletes {_named(chosen)} with all records", yes=yes)
             return await Admin(cluster).delete_topics(chosen)
 
-    failed = {name: error for name, error in run(work()).items() if error is not None}
-    if if_exists:
-        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        failed = {name: error for name, error in failed.items() if error.code != unknown}
-    for name in chosen:
-        if name not in failed:
-            talk(f"topic {name} was deleted")
-    fail_for(failed)
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    outcomes = {
+        name: None if if_exists and error is not None and error.code == unknown else error
+        for name, error in run(work()).items()
+    }
+    _tell_outcomes(outcomes, "was deleted")
+
+
+def _named(topics: list[str]) -> str:
+    named = ", ".join(topics[:_NAMED_MAX])
+    more = f" and {len(topics) - _NAMED_MAX} more" if len(topics) > _NAMED_MAX else ""
+    return f"{'topic' if len(topics) == 1 else f'{len(topics)} topics:'} {named}{more}"
+
+
+def _tell_outcomes(outcomes: Mapping[str, KafkaError | None], done: str, configs: Iterable[str] = ()) -> None:
+    for name, error in outcomes.items():
+        if error is None:
+            talk(f"topic {name} {done}")
+    failed = {name: error for name, error in outcomes.items() if error is not None}
+    fail_for(failed, _setting_hint(failed, configs))
+
+
+def _setting_hint(failed: Mapping[str, KafkaError], names: Iterable[str]) -> str:
+    """Return which setting was probably meant, if one of these names is wrong."""
+    is_wrong = any(error.code == ErrorCode.INVALID_CONFIG for error in failed.values())
+    return did_you_mean_setting(names, TOPIC_SETTINGS) if is_wrong else ""
 
 
 def all_names(names: list[str] | None, option: list[str] | None) -> list[str]:
@@ -211,9 +245,9 @@ def all_names(names: list[str] | None, option: list[str] | None) -> list[str]:
     return chosen
 
 
-def fail_for(failed: dict[str, KafkaError]) -> None:
+def fail_for(failed: Mapping[str, KafkaError], hint: str = "") -> None:
     """Report the error of each topic. The command fails if any topic failed."""
-    report_each(failed)
+    report_each(failed, hint)
     if failed:
         raise typer.Exit(1)
 
@@ -223,5 +257,6 @@ app.command("list")(list_)
 app.command()(describe)
 app.command()(alter)
 app.command()(delete)
+app.command()(rebalance)
 app.command()(produce)
 app.command()(consume)

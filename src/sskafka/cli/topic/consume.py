@@ -9,6 +9,7 @@ from typing import Annotated, Any, BinaryIO
 
 import typer
 
+from sskafka.cli.completion import complete_group, complete_topic
 from sskafka.cli.connecting import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -21,6 +22,7 @@ from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format
 from sskafka.cli.record_format import FormatError, RecordPrinter
 from sskafka.cli.topic.consume_group import GroupRead, consume_as_member, group_properties
+from sskafka.cli.yaml_text import yaml_text
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConsumerConfig, configured
 from sskafka.client.consumer import ConsumerEngine
@@ -34,7 +36,9 @@ _POLL_MS = 1000
 
 
 def consume(
-    topics: Annotated[list[str] | None, typer.Argument(metavar="TOPIC", show_default=False)] = None,
+    topics: Annotated[
+        list[str] | None, typer.Argument(metavar="TOPIC", show_default=False, autocompletion=complete_topic)
+    ] = None,
     topic: Annotated[list[str] | None, typer.Option("--topic", hidden=True)] = None,
     offset: Annotated[
         str, typer.Option("--offset", "-o", help="start, end, N, +N, -N, @TIME, FROM:TO (TO is not included).")
@@ -60,13 +64,18 @@ def consume(
     ] = False,
     group: Annotated[
         str | None,
-        typer.Option("--group", "-g", help="Read as a member of this group, and commit what was printed."),
+        typer.Option(
+            "--group",
+            "-g",
+            help="Read as a member of this group, and commit what was printed.",
+            autocompletion=complete_group,
+        ),
     ] = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
-    r"""Consume topics: values, one a line, unless -f or --format says otherwise.
+    r"""Consume topics: values, one a line, unless -f or --output says otherwise.
 
     With -g, members of the group share the partitions and start where the group has committed. A TOPIC that starts
     with ^ is then a regular expression. -X group.protocol=consumer selects the newer protocol.
@@ -97,8 +106,13 @@ def consume(
     run(work())
 
 
-class JsonPrinter:
-    """Prints one object a line. Bytes that are not UTF-8 go into `key_base64` and `value_base64`."""
+class FieldsPrinter:
+    """Prints one JSON object a line, or the elements of a YAML list.
+
+    Bytes that are not UTF-8 go into `key_base64` and `value_base64`."""
+
+    def __init__(self, output: Format) -> None:
+        self._output = output
 
     def line(self, record: ConsumedRecord) -> bytes:
         fields: dict[str, Any] = {
@@ -110,7 +124,7 @@ class JsonPrinter:
             **_json_bytes("value", record.value),
             "headers": [{"key": key, **_json_bytes("value", value)} for key, value in record.headers],
         }
-        return json.dumps(fields).encode() + b"\n"
+        return yaml_text([fields]).encode() if self._output is Format.YAML else json.dumps(fields).encode() + b"\n"
 
 
 def _json_bytes(name: str, data: bytes | None) -> dict[str, str | None]:
@@ -132,9 +146,9 @@ def _offset_range(text: str, stop_at_end: bool) -> OffsetRange:
     return wanted
 
 
-def _printer(record_format: str | None, output: Format) -> RecordPrinter | JsonPrinter:
-    if output is Format.JSON:
-        return JsonPrinter()
+def _printer(record_format: str | None, output: Format) -> RecordPrinter | FieldsPrinter:
+    if output.is_data:
+        return FieldsPrinter(output)
     try:
         return RecordPrinter(r"%v\n" if record_format is None else record_format)
     except FormatError as error:
@@ -167,7 +181,7 @@ async def _copy(
     consumer: ConsumerEngine,
     spans: dict[TopicPartition, Span],
     number: int | None,
-    printer: RecordPrinter | JsonPrinter,
+    printer: RecordPrinter | FieldsPrinter,
     out: BinaryIO,
 ) -> None:
     """Print records until every partition has reached its stop or `number` records are printed."""

@@ -4,6 +4,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from sskafka.cli.completion import TopicsArgument
 from sskafka.cli.connecting import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -13,11 +14,22 @@ from sskafka.cli.connecting import (
     run,
 )
 from sskafka.cli.options import FormatOption
-from sskafka.cli.output import Format, print_heading, print_json, print_table
+from sskafka.cli.output import Format, print_data, print_heading, print_table, talk
+from sskafka.cli.topic.patterns import topics_named
+from sskafka.cli.topic.unhealthy import (
+    PARTITION_COLUMNS,
+    AtMinIsrOption,
+    UnavailableOption,
+    UnderMinIsrOption,
+    UnderReplicatedOption,
+    list_unhealthy,
+    partition_row,
+)
+from sskafka.cli.watching import WatchOption, shown_again
 from sskafka.client.cluster import Cluster
 from sskafka.client.configs import DescribedConfig, Resource, describe_configs
 from sskafka.client.metadata import PartitionView, TopicView
-from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
+from sskafka.client.offsets import EARLIEST, LATEST, FoundOffset, list_offsets
 from sskafka.model.config_description import ConfigSource
 from sskafka.model.errors import KafkaError
 from sskafka.model.ids import TopicPartition, uuid_text
@@ -30,6 +42,35 @@ class PartitionOffsets(NamedTuple):
     high_watermark: int | None
 
 
+class Sections(NamedTuple):
+    """What the options select. Without options: everything except settings that have their default."""
+
+    summary: bool
+    configs: bool
+    partitions: bool
+    every: bool
+
+    @property
+    def is_default(self) -> bool:
+        return not any(self)
+
+    @property
+    def shows_summary(self) -> bool:
+        return self.summary or self.every or self.is_default
+
+    @property
+    def shows_partitions(self) -> bool:
+        return self.partitions or self.every or self.is_default
+
+    @property
+    def shows_configs(self) -> bool:
+        return self.configs or self.every or self.is_default
+
+    @property
+    def shows_defaults(self) -> bool:
+        return self.configs or self.every
+
+
 class TopicDescription(NamedTuple):
     topic: TopicView
     configs: list[DescribedConfig]
@@ -37,53 +78,87 @@ class TopicDescription(NamedTuple):
 
 
 def describe(
-    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", show_default=False)] = None,
+    names: TopicsArgument = None,
     topic: Annotated[list[str] | None, typer.Option("--topic", hidden=True)] = None,
     summary: Annotated[bool, typer.Option("--print-summary", "-s", help="Only the summary (or with -c, -p).")] = False,
-    configs: Annotated[bool, typer.Option("--print-configs", "-c", help="Only the settings.")] = False,
+    configs: Annotated[bool, typer.Option("--print-configs", "-c", help="Only the settings, with defaults.")] = False,
     partitions: Annotated[bool, typer.Option("--print-partitions", "-p", help="Only the partitions.")] = False,
-    every: Annotated[bool, typer.Option("--print-all", "-a", help="Everything.")] = False,
+    every: Annotated[bool, typer.Option("--print-all", "-a", help="Everything, with defaults.")] = False,
+    under_replicated: UnderReplicatedOption = False,
+    unavailable: UnavailableOption = False,
+    at_min_isr: AtMinIsrOption = False,
+    under_min_isr: UnderMinIsrOption = False,
+    watch: WatchOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
-    """Describe topics: partitions with leaders and offsets, and settings."""
-    chosen = [*(names or ()), *(topic or ())]
-    if not chosen:
-        raise typer.BadParameter("name a topic", param_hint="NAME")
+    """Describe topics: partitions with leaders and offsets, then the settings that are not defaults.
 
-    async def work() -> list[TopicDescription]:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            return [await _describe(cluster, name) for name in chosen]
-
-    described = run(work())
-    if output is Format.JSON:
-        print_json([_as_json(description) for description in described])
+    --under-replicated, --unavailable, --at-min-isr and --under-min-isr list such partitions, of all topics if none is
+    named."""
+    asked = {
+        "under_replicated": under_replicated,
+        "offline": unavailable,
+        "at_min_isr": at_min_isr,
+        "under_min_isr": under_min_isr,
+    }
+    if conditions := [name for name, is_asked in asked.items() if is_asked]:
+        client = client_properties(properties)
+        run(list_unhealthy(bootstrap, client, names or (), topic or (), conditions, watch, output))
         return
-    if every or not (summary or configs or partitions):
-        summary = configs = partitions = True
-    for description in described:
-        _print(description, summary, configs, partitions)
+    if not names and not topic:
+        raise typer.BadParameter("name a topic", param_hint="NAME")
+    sections = Sections(summary, configs, partitions, every)
+
+    def show(described: list[TopicDescription]) -> None:
+        if output.is_data:
+            print_data(output, [_as_json(description) for description in described])
+            return
+        for number, description in enumerate(described):
+            if number:
+                print()
+            _print(description, sections)
+
+    async def work() -> None:
+        async with connected(bootstrap, client_properties(properties)) as cluster:
+            chosen = await topics_named(cluster, names or (), topic or ())
+
+            async def ask() -> list[TopicDescription]:
+                return [await _describe(cluster, name) for name in chosen]
+
+            await shown_again(watch, ask, show)
+
+    run(work())
 
 
 async def _describe(cluster: Cluster, name: str) -> TopicDescription:
     cluster.forget(name)
-    topic = await cluster.topic(name)
-    offsets = {number: await _offsets(cluster, TopicPartition(name, number)) for number in sorted(topic.partitions)}
+    topic = await cluster.retrying(lambda: cluster.topic(name))
     configs = await describe_configs(cluster, Resource.topic(name))
-    return TopicDescription(topic, sorted(configs), offsets)
+    return TopicDescription(topic, sorted(configs), await _offsets(cluster, topic))
 
 
-async def _offsets(cluster: Cluster, partition: TopicPartition) -> PartitionOffsets:
-    view = cluster.view.partition(partition)
-    if view is None or view.leader not in cluster.view.brokers:
-        return PartitionOffsets(None, None)
+async def _offsets(cluster: Cluster, topic: TopicView) -> dict[int, PartitionOffsets]:
+    """Return the offsets of all partitions; those without a leader have none."""
+    led = [number for number, one in topic.partitions.items() if one.leader in cluster.view.brokers]
+    partitions = [TopicPartition(topic.name, number) for number in led]
     try:
-        first = await list_offsets(cluster, {partition: EARLIEST})
-        last = await list_offsets(cluster, {partition: LATEST})
+        first = await list_offsets(cluster, dict.fromkeys(partitions, EARLIEST))
+        last = await list_offsets(cluster, dict.fromkeys(partitions, LATEST))
     except KafkaError:
-        return PartitionOffsets(None, None)
-    return PartitionOffsets(first[partition].offset, last[partition].offset)
+        first = last = {}
+    return {
+        number: PartitionOffsets(
+            _offset(first.get(TopicPartition(topic.name, number))),
+            _offset(last.get(TopicPartition(topic.name, number))),
+        )
+        for number in topic.partitions
+    }
+
+
+def _offset(found: FoundOffset | None) -> int | None:
+    return None if found is None else found.offset
 
 
 def _source(entry: DescribedConfig) -> str:
@@ -128,31 +203,27 @@ def _as_json(description: TopicDescription) -> dict[str, Any]:
     }
 
 
-def _print(description: TopicDescription, summary: bool, configs: bool, partitions: bool) -> None:
-    if summary:
+def _print(description: TopicDescription, sections: Sections) -> None:
+    if sections.shows_summary:
         _print_summary(description.topic)
-    if configs:
-        print_heading("CONFIGS")
-        rows = [(entry.name, _value(entry), _source(entry)) for entry in description.configs]
-        print_table(("KEY", "VALUE", "SOURCE"), rows)
-        print()
-    if partitions:
+    if sections.shows_partitions:
         print_heading("PARTITIONS")
-        headers = ("PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR", "LOG-START-OFFSET", "HIGH-WATERMARK")
         print_table(
-            headers,
-            [
-                (
-                    partition.partition,
-                    partition.leader,
-                    partition.leader_epoch,
-                    partition.replicas,
-                    partition.isr,
-                    *offsets,
-                )
-                for partition, offsets in _partitions(description)
-            ],
+            (*PARTITION_COLUMNS, "LOG-START-OFFSET", "HIGH-WATERMARK"),
+            [(*partition_row(partition), *offsets) for partition, offsets in _partitions(description)],
         )
+    if sections.shows_configs:
+        if sections.shows_partitions:
+            print()
+        _print_configs(description.configs, every=sections.shows_defaults)
+
+
+def _print_configs(configs: list[DescribedConfig], *, every: bool) -> None:
+    shown = [entry for entry in configs if every or entry.source != ConfigSource.DEFAULT_CONFIG]
+    print_heading("CONFIGS")
+    print_table(("KEY", "VALUE", "SOURCE"), [(entry.name, _value(entry), _source(entry)) for entry in shown])
+    if len(shown) < len(configs):
+        talk(f"{len(configs) - len(shown)} settings have their default; -a shows them, too")
 
 
 def _print_summary(topic: TopicView) -> None:

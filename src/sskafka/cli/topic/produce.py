@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sskafka.cli.completion import complete_topic
 from sskafka.cli.connecting import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -17,7 +18,7 @@ from sskafka.cli.connecting import (
 )
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption
-from sskafka.cli.output import Format, print_json, talk
+from sskafka.cli.output import Format, print_item, talk
 from sskafka.cli.record_format import FormatError, unescape
 from sskafka.cli.record_input import InputFields, RecordCutter, read_pieces
 from sskafka.client.accumulator import Delivery
@@ -49,16 +50,21 @@ class Deliveries:
     async def _report(self) -> None:
         delivery = await self._waiting.popleft()
         self.count += 1
-        if self._output is Format.JSON:
+        if self._output is not None and self._output.is_data:
             topic, partition = delivery.partition
             place = {"topic": topic, "partition": partition}
-            print_json({**place, "offset": delivery.offset, "timestamp": delivery.timestamp})
-        elif self._output is Format.TEXT:
+            print_item(self._output, {**place, "offset": delivery.offset, "timestamp": delivery.timestamp})
+        elif self._output is Format.TABLE:
             print(f"{delivery.partition.partition} {delivery.offset}")
 
 
 def produce(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Target topic; %t in the format overrides it.")],
+    topic: Annotated[
+        str,
+        typer.Argument(
+            metavar="TOPIC", help="Target topic; %t in the format overrides it.", autocompletion=complete_topic
+        ),
+    ],
     key: Annotated[str | None, typer.Option("--key", "-k", help="Key of every record.")] = None,
     headers: Annotated[
         list[str] | None,
@@ -77,10 +83,10 @@ def produce(
     create: Annotated[
         bool, typer.Option("--allow-auto-topic-creation", help="Let the broker create a missing topic.")
     ] = False,
-    report: Annotated[bool, typer.Option("--report", "-o", help="Print partition and offset of every record.")] = False,
+    report: Annotated[bool, typer.Option("--report", help="Print partition and offset of every record.")] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
-    output: FormatOption = Format.TEXT,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Produce records from standard input, one record a line unless -f is given."""
     cutter = _cutter(input_format, key_separator)
@@ -89,10 +95,12 @@ def produce(
     config = configured(ProducerConfig, {**asked, **client})
     _check(config)
     template = Template(topic, key, _parse_headers(headers), partition, tombstone)
-    deliveries = Deliveries(output if report or output is Format.JSON else None)
+    deliveries = Deliveries(output if report or output.is_data else None)
 
     async def work() -> None:
         async with connected(bootstrap, client) as cluster, ProducerEngine(cluster, config) as producer:
+            if not config.allow_auto_create_topics and not cutter.has_topic:  # also if nothing will be read
+                await cluster.retrying(lambda: cluster.topic(topic))
             async for piece in read_pieces(sys.stdin.fileno(), cutter.record_end):
                 await deliveries.add(await template.send(producer, _cut(cutter, piece)))
             await producer.flush()

@@ -1,6 +1,5 @@
 """Read dead letters and send them back. Spark is not needed: dead letters are records of a topic."""
 
-import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -124,20 +123,17 @@ def _letter(row: dict[str, Any], partition: TopicPartition) -> DeadLetter:
     )
 
 
-def as_json(letter: DeadLetter) -> str:
-    return json.dumps(
-        {
-            "topic": letter.topic,
-            "partition": letter.partition,
-            "offset": letter.offset,
-            "error": letter.error,
-            "source": letter.source,
-            "key": _text(letter.key),
-            "value": _text(letter.value),
-            "headers": {name: _text(value) for name, value in letter.headers},
-        },
-        ensure_ascii=False,
-    )
+def letter_fields(letter: DeadLetter) -> dict[str, object]:
+    return {
+        "topic": letter.topic,
+        "partition": letter.partition,
+        "offset": letter.offset,
+        "error": letter.error,
+        "source": letter.source,
+        "key": _text(letter.key),
+        "value": _text(letter.value),
+        "headers": {name: _text(value) for name, value in letter.headers},
+    }
 
 
 def _text(content: bytes | None) -> str | None:

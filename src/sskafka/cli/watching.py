@@ -1,0 +1,31 @@
+"""`--watch SECONDS`: show a screen again and again."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Annotated, TypeVar
+
+import typer
+
+from sskafka.cli.output import uses_color
+
+T = TypeVar("T")
+
+WatchOption = Annotated[
+    float | None,
+    typer.Option("--watch", min=0.1, metavar="SECONDS", help="Show it again and again, until Ctrl+C."),
+]
+_CLEAR_SCREEN = "\x1b[2J\x1b[H"
+
+
+async def shown_again(seconds: float | None, ask: Callable[[], Awaitable[T]], show: Callable[[T], None]) -> T:
+    """Ask and show once, or every so many seconds until the command is cancelled."""
+    while True:
+        found = await ask()
+        if seconds is not None and uses_color():
+            print(_CLEAR_SCREEN, end="")
+        show(found)
+        sys.stdout.flush()
+        if seconds is None:
+            return found
+        await asyncio.sleep(seconds)
