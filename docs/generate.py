@@ -1,7 +1,7 @@
 """Writes what is drawn from the code: run `python docs/generate.py` after changing a setting or the API table.
 
-docs/configuration.md and the tables in docs/protocol.md and docs/acls.md; and model/setting_names.py, the settings by
-their type.
+docs/configuration.md, docs/metrics.md and the tables in docs/protocol.md and docs/acls.md; and model/setting_names.py,
+the settings by their type.
 """
 
 from pathlib import Path
@@ -12,6 +12,8 @@ from sskafka.model.setting import Setting, Type, Use
 from sskafka.model.settings import default_of
 from sskafka.model.settings_docs import configuration_page
 from sskafka.model.settings_table import BROKER_SETTINGS
+from sskafka.pipelines.runner.metrics import PIPELINE_METRICS
+from sskafka.servers.http.metric_table import SECTIONS, Section
 from sskafka.servers.kafka.acl_rules import RULES, UNCHECKED, AclRule
 from sskafka.wire.apis import API_BY_KEY, Api, Listeners
 
@@ -61,6 +63,25 @@ def _rule_row(rule: AclRule) -> str:
     return f"| {f'{API_BY_KEY[rule.api].name} {rule.case}'.strip()} | {needs} | {shown} |"
 
 
+METRICS_BEGIN, METRICS_END = "<!-- the table of metrics -->", "<!-- end of the table of metrics -->"
+
+
+def metrics_page(page: str) -> str:
+    """Return docs/metrics.md with the tables of metrics of brokers and of pipelines."""
+    sections = [*SECTIONS, Section("Pipelines", PIPELINE_METRICS)]
+    table = "\n\n".join(_metric_section(section) for section in sections)
+    return sub(f"{METRICS_BEGIN}.*{METRICS_END}", f"{METRICS_BEGIN}\n\n{table}\n\n{METRICS_END}", page, flags=DOTALL)
+
+
+def _metric_section(section: Section) -> str:
+    rows = (
+        f"| `{metric.name}`{f'<br>`{metric.alias}`' if metric.alias else ''} | {metric.kind} "
+        f"| {', '.join(metric.labels)} | {metric.help} |"
+        for metric in section.metrics
+    )
+    return "\n".join((f"### {section.title}", "", "| metric | type | labels | |", "|---|---|---|---|", *rows))
+
+
 def setting_names() -> str:
     """Return model/setting_names.py: the names of the settings that brokers use, by the type of their values."""
     names: dict[str, list[str]] = {}
@@ -93,5 +114,7 @@ if __name__ == "__main__":
     (DOCS / "configuration.md").write_text(configuration_page(), encoding="utf-8")
     protocol = DOCS / "protocol.md"
     protocol.write_text(protocol_page(protocol.read_text(encoding="utf-8")), encoding="utf-8")
+    metrics = DOCS / "metrics.md"
+    metrics.write_text(metrics_page(metrics.read_text(encoding="utf-8")), encoding="utf-8")
     acls = DOCS / "acls.md"
     acls.write_text(acls_page(acls.read_text(encoding="utf-8")), encoding="utf-8")

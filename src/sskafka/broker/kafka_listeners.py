@@ -44,6 +44,7 @@ class KafkaListeners:
     def samples(self) -> Iterator[Sample]:
         for _, listener in list(self._open.values()):
             yield from listener.acceptor_counters.samples()
+            yield from listener.software_samples()
 
     async def start(self) -> None:
         """Open the listeners that are configured at this time."""

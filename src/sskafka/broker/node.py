@@ -61,7 +61,7 @@ from sskafka.servers.kafka.listener import ConnectionLimits, Listener
 from sskafka.servers.kafka.registry import Registry, ServedApi, ServedApis
 from sskafka.servers.kafka.request_memory import RequestMemory
 from sskafka.servers.kafka.throttling import Throttling
-from sskafka.servers.samples import control_samples, process_samples
+from sskafka.servers.samples import broker_state, process_samples
 from sskafka.storage.disk import OsDisk
 from sskafka.storage.log_manager import LogManager
 from sskafka.wire.messages.broker_registration import BrokerRegistrationRequest
@@ -99,7 +99,7 @@ class Broker:
         self._sockets = NodeSockets(settings, inherited or {})
         self._stack = AsyncExitStack()
         self._requests = RequestTasks()
-        self._connections = ConnectionCounters()
+        self._connections: dict[str, ConnectionCounters] = {}
         self._watchdog = LoopWatchdog()
         self._quotas = ConnectionQuotas(settings)
         self._controller_quotas = ConnectionQuotas(settings)
@@ -158,16 +158,18 @@ class Broker:
 
     def samples(self) -> Iterator[Sample]:
         """Yield all metrics under their Kafka names. A caller that pauses in between sees values of different times."""
-        yield from self._connections.samples()
         yield from self._watchdog.samples()
+        for counters in list(self._connections.values()):
+            yield from counters.samples()
         yield from self._listeners.samples()
         if self._other_servers is not None:
             yield from self._other_servers.samples()
         for api in self._registry:
             yield from api.counters.samples()
-        yield from control_samples(self._control.image, self.node_id, self._control.leader_id)
+        yield from self._control.samples()
         yield from process_samples()
         if self._services is not None:
+            yield broker_state(is_active=self._control.image.is_active(self.node_id))
             yield from self._services.samples()
 
     # -- steps of a start
@@ -205,7 +207,7 @@ class Broker:
     ) -> OtherServers:
         replicas = services.replicas if services is not None else None
         secure = partial(self._secure_listeners, context)
-        return OtherServers(context, self._sockets, control, replicas, self._authorizer, secure, self._connections)
+        return OtherServers(context, self._sockets, control, replicas, self._authorizer, secure)
 
     def _read_configured_topics(self) -> "on_demand.ConfiguredTopics | None":
         if self.settings["topics.file"] is None:
@@ -261,7 +263,7 @@ class Broker:
                 "broker_identity": lambda: identity,
                 "adr": lambda: others.adr,
                 "broker_load": lambda: on_demand.BrokerLoadHandler(
-                    services.replicas, self._connections, lambda: (api.counters for api in self._registry)
+                    services.replicas, self._connections.values, lambda: (api.counters for api in self._registry)
                 ),
             },
             self._mutation_quota(control),
@@ -324,8 +326,8 @@ class Broker:
         authorizer = await thread.call(self._controller_authorizer(control))
         memory = _request_memory(self.settings)
         for item in self.settings.controller_listeners:
-            counters, quotas = ConnectionCounters(), self._controller_quotas
-            listener = self._listener(context, item, registry.by_key, counters, quotas, authorizer, memory)
+            quotas = self._controller_quotas
+            listener = self._listener(context, item, registry.by_key, quotas, authorizer, memory)
             await thread.call(listener.start(self._sockets[item.name], self.settings["socket.listen.backlog.size"]))
             self._stack.push_async_callback(_stop_on, thread, listener)
 
@@ -366,7 +368,6 @@ class Broker:
             context,
             address,
             self._served.by_key,
-            self._connections,
             self._quotas,
             self._authorizer,
             self._request_memory,
@@ -398,7 +399,6 @@ class Broker:
         context: BrokerContext,
         address: Endpoint,
         apis: dict[int, ServedApi],
-        counters: ConnectionCounters,
         quotas: ConnectionQuotas,
         authorizer: Authorizer,
         memory: RequestMemory,
@@ -419,11 +419,15 @@ class Broker:
             limits,
             quotas,
             memory,
-            counters,
+            self._counters_of(address.name),
             context.executor,
             self._descriptors,
             self._security_of(context, address),
         )
+
+    def _counters_of(self, listener: str) -> ConnectionCounters:
+        """Return the counters of a listener. They go on when the listener is closed and opened again."""
+        return self._connections.setdefault(listener, ConnectionCounters(listener))
 
     def _security_of(self, context: BrokerContext, address: Endpoint) -> "ListenerSecurity | None":
         """Return how the clients of a listener are authenticated; None for PLAINTEXT."""

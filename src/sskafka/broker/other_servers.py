@@ -5,7 +5,7 @@ is only a controller may have an HTTP server for its health and metrics, but no 
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from sskafka.controller.node_control import NodeControl
 from sskafka.model.counters import AcceptorCounters, ConnectionCounters, Sample
 from sskafka.model.listeners import PLAINTEXT, Endpoint
 from sskafka.model.security.listener_settings import client_auth, enabled_mechanisms, http_serves_records
+from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.kafka.authorization import Authorizer
@@ -43,7 +44,6 @@ class OtherServers:
         replicas: ReplicaManager | None,
         authorizer: Authorizer,
         secure: "Callable[[], on_demand.SecureListeners]",
-        counters: ConnectionCounters,
     ) -> None:
         """`replicas`: None on a node that is only a controller."""
         self._context = context
@@ -52,7 +52,7 @@ class OtherServers:
         self._replicas = replicas
         self._authorizer = authorizer
         self._secure = secure
-        self._counters = counters
+        self._counters = ConnectionCounters("HTTP")
         self._logins: on_demand.LoginAnswers | None = None
         self._http: on_demand.HttpServerProcess | None = None
         self._adr_acceptor: AcceptorCounters | None = None
@@ -66,6 +66,7 @@ class OtherServers:
         """Start the HTTP process if http.listener is set. Does not wait until it serves."""
         bound = self._sockets.server_socket(HTTP_LISTENER)
         if bound is None:
+            _check_not_exported(self._context.settings)
             return
         settings, is_broker = self._context.settings, self._replicas is not None
         http = settings.http_endpoint
@@ -79,6 +80,8 @@ class OtherServers:
             security=_http_security(settings, http, serves_records=serves_records),
             has_console=settings["console.enable"],
             is_read_only=settings["console.read.only"],
+            otlp=self._otlp_target(settings),
+            log_format=settings["log.format"],
         )
         answers = on_demand.NodeAnswers(settings["node.id"], self._control, samples, is_broker).table()
         if http.protocol != PLAINTEXT:
@@ -114,6 +117,8 @@ class OtherServers:
     def samples(self) -> Iterator[Sample]:
         if self._adr_acceptor is not None:
             yield from self._adr_acceptor.samples()
+        if self._logins is not None:
+            yield self._counters.failed_authentication_sample()
 
     async def http_opened(self) -> None:
         if self._http is not None:
@@ -165,11 +170,39 @@ class OtherServers:
         )
         return False
 
+    def _otlp_target(self, settings: Settings) -> "on_demand.OtlpTarget | None":
+        if not settings["otel.exporter.otlp.endpoint"]:
+            return None
+        own = {"service.name": settings["otel.service.name"], "service.instance.id": str(settings["node.id"])}
+        return on_demand.OtlpTarget(
+            settings["otel.exporter.otlp.endpoint"],
+            _pairs("otel.exporter.otlp.headers", (settings["otel.exporter.otlp.headers"] or "").split(",")),
+            settings["otel.metric.export.interval"],
+            settings["otel.exporter.otlp.timeout"],
+            own | _pairs("otel.resource.attributes", settings["otel.resource.attributes"]),
+        )
+
     def _own_host_names(self) -> tuple[str, ...]:
         """Host names that HTTP requests to this broker may use, in addition to those that are always accepted."""
         settings = self._context.settings
         own = [settings.host_name, *(listener.host for listener in self._sockets.advertised)]
         return (*settings["http.allowed.hosts"], *(name for name in own if name))
+
+
+def _check_not_exported(settings: Settings) -> None:
+    endpoint = settings["otel.exporter.otlp.endpoint"]
+    if endpoint:
+        problem = "the HTTP process pushes metrics: set http.listener, too"
+        raise SettingError("otel.exporter.otlp.endpoint", endpoint, problem)
+
+
+def _pairs(setting: str, items: Iterable[str]) -> dict[str, str]:
+    """Return the values by name of `name=value` items."""
+    pairs = [item.strip().partition("=") for item in items if item.strip()]
+    for name, equals, _ in pairs:
+        if not (name and equals):
+            raise SettingError(setting, None, "expected a list of name=value, with commas in between")
+    return {name: value for name, _, value in pairs}
 
 
 def _http_security(settings: Settings, http: Endpoint, *, serves_records: bool) -> "on_demand.HttpSecurity":

@@ -28,9 +28,12 @@ from sskafka.model.settings import Settings
 from sskafka.runtime.descriptors import raise_limit
 from sskafka.runtime.event_loop import new_event_loop
 from sskafka.runtime.garbage_collection import keep_pauses_short
+from sskafka.runtime.log_format import DETAILS, JSON, configure_logs
 
 if TYPE_CHECKING:
     from sskafka.cli.cluster.secure import ClusterSecurity
+
+log = logging.getLogger(__name__)
 
 PID_FILE = "broker.pid"
 SWITCH_INTERVAL_S = 0.001  # the longest wait of the control loop for the GIL while the data loop is busy
@@ -51,10 +54,10 @@ def run_broker(
 
     `member`: the home of one of several brokers of this machine, which `--brokers-per-host` has started."""
     settings, security = _settings_and_security(file, overrides, secure)
-    configure_logging(log_level, "" if member is None else f" [{settings['node.id']}]")
+    configure_logging(log_level, settings, is_one_of_several=member is not None)
     if member is None:
         for warning in settings.warnings:
-            talk(f"warning: {warning}")
+            log.warning("%s", warning) if settings["log.format"] == JSON else talk(f"warning: {warning}")
         check_none_left_out(settings.data_directories, [settings["node.id"]])
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     raise_limit()
@@ -116,10 +119,11 @@ async def serve(
             if security is not None:
                 await unless_stopped(_add_admin(broker, security), stop)
             if not stop.done():
-                talk(banner(settings, broker))
+                tell_start(settings, broker)
                 print(ready_line(broker), flush=True)
             received = await until_stopped(broker, stop)
-            talk("stopping: flushing all logs; a second signal ends the process at once")
+            tell = log.info if settings["log.format"] == JSON else talk
+            tell("stopping: flushing all logs; a second signal ends the process at once")
         finally:
             collecting.cancel()
             await broker.stop()
@@ -179,8 +183,18 @@ def ready_line(broker: Broker) -> str:
     return f"READY bootstrap={broker.bootstrap_servers}{http}"
 
 
-def banner(settings: Settings, broker: Broker) -> str:
-    facts = {
+def tell_start(settings: Settings, broker: Broker) -> None:
+    """Show what was started, on stderr: in a table, or as a line of a JSON log."""
+    facts = start_facts(settings, broker)
+    if settings["log.format"] == JSON:
+        log.info("SSKafka %s is ready", __version__, extra={DETAILS: facts})
+        return
+    width = max(len(name) for name in facts)
+    talk("\n".join([f"SSKafka {__version__}, {BUILD}", *(f"  {name:<{width}}  {at}" for name, at in facts.items())]))
+
+
+def start_facts(settings: Settings, broker: Broker) -> dict[str, object]:
+    return {
         "cluster": broker.cluster_id,
         "node": broker.node_id,
         "listeners": ", ".join(f"{item.name}://{item.host}:{item.port}" for item in settings.listeners),
@@ -191,16 +205,10 @@ def banner(settings: Settings, broker: Broker) -> str:
         "metadata": settings.metadata_directory,
         "recovery": broker.recovery or "nothing to recover",
     }
-    width = max(len(name) for name in facts)
-    return "\n".join(
-        [f"SSKafka {__version__}, {BUILD}", *(f"  {name:<{width}}  {value}" for name, value in facts.items())]
-    )
 
 
-def configure_logging(level: str, mark: str = "") -> None:
-    """`mark`: what tells this broker's lines from those of others."""
+def configure_logging(level: str, settings: Settings, *, is_one_of_several: bool = False) -> None:
     if level.upper() not in _LOG_LEVELS:
         raise UsageError(f"--log-level {level!r} is none of {', '.join(_LOG_LEVELS).lower()}")
-    logging.basicConfig(
-        level=level.upper(), stream=sys.stderr, format=f"%(asctime)s %(levelname)-7s{mark} %(name)s: %(message)s"
-    )
+    mark = f" [{settings['node.id']}]" if is_one_of_several else ""
+    configure_logs(level.upper(), settings["log.format"], settings["node.id"], mark=mark)

@@ -17,6 +17,9 @@ def start(
     file: FileArgument = None,
     overrides: SetOption = None,
     log_level: Annotated[str, typer.Option("--log-level", help="debug, info, warning or error.")] = "info",
+    log_format: Annotated[
+        str | None, typer.Option("--log-format", help="text or json; the default is the setting log.format.")
+    ] = None,
     secure: Annotated[
         bool, typer.Option("--secure", help="TLS, SASL and ACLs for a single node, with a user `admin`.")
     ] = False,
@@ -24,6 +27,8 @@ def start(
     inherit: Annotated[list[str] | None, typer.Option("--inherit", metavar="LISTENER=FD", hidden=True)] = None,
 ) -> None:
     """Run one broker in the foreground, or with --brokers-per-host several, one for each core."""
+    if log_format is not None:
+        overrides = [*(overrides or []), f"log.format={log_format}"]
     if brokers_per_host is None:
         raise typer.Exit(run_broker(file, overrides or [], log_level, inherit or [], secure=secure))
     if secure:

@@ -25,6 +25,7 @@ from sskafka.client.errors import (
 )
 from sskafka.client.frames import FrameReceiver
 from sskafka.model.buffers import Buffer
+from sskafka.model.counters import Traffic
 from sskafka.model.errors import ErrorCode
 from sskafka.model.values import value
 from sskafka.model.version import __version__
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Message)
 
 _CORRELATION_ID_MAX = 2**31 - 1
+NOT_REPORTED = Traffic()
 SESSION_SHARE = 0.8
 """The part of the lifetime of a SASL session after which a connection takes no more requests."""
 
@@ -63,6 +65,8 @@ class ConnectionOptions:
     """SO_RCVBUF of the socket; -1 uses the operating system's default."""
     security: "ClientSecurity | None" = None
     """None: PLAINTEXT."""
+    traffic: Traffic = NOT_REPORTED
+    """Counts what is sent and received."""
 
     def connect_timeout_after(self, failures: int) -> int:
         """Return the connect timeout in milliseconds after this many failed attempts."""
@@ -144,6 +148,7 @@ class BrokerConnection(asyncio.BufferedProtocol):
     def __init__(self, address: Address, options: ConnectionOptions) -> None:
         self.address = address
         self._options = options
+        self._traffic = options.traffic
         self._receiver = FrameReceiver()
         self._transport: asyncio.Transport | None = None
         self._pending: dict[int, asyncio.Future[Buffer]] = {}
@@ -243,6 +248,7 @@ class BrokerConnection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         try:
+            self._traffic.bytes_received += nbytes
             for frame in self._receiver.received(nbytes):
                 self._complete(frame)
         except ProtocolError as error:
@@ -307,7 +313,10 @@ class BrokerConnection(asyncio.BufferedProtocol):
         assert key is not None
         header = encode_request_header(key, version, correlation_id, self._options.client_id)
         body = encode(message, version)
-        self._transport.writelines(((len(header) + len(body)).to_bytes(4, "big"), header, body))
+        size = len(header) + len(body)
+        self._traffic.requests += 1
+        self._traffic.bytes_sent += 4 + size
+        self._transport.writelines((size.to_bytes(4, "big"), header, body))
 
     async def _answer(self, answered: asyncio.Future[Buffer], message: Message, timeout_ms: int) -> Buffer:
         try:
@@ -326,6 +335,7 @@ class BrokerConnection(asyncio.BufferedProtocol):
         answered = self._pending.pop(correlation_id, None)
         if answered is None:
             raise ProtocolError(f"{self.address} sent a response with unknown correlation id {correlation_id}")
+        self._traffic.responses += 1
         if not answered.done():  # the caller may have been cancelled
             answered.set_result(frame)
         if self._is_retired:

@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from time import perf_counter_ns
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from sskafka.metadata.controller_result import ControllerResult
@@ -22,6 +23,7 @@ from sskafka.metadata.record_codec import encode_record
 from sskafka.metadata.records import MetadataRecord
 from sskafka.metadata.transactions import Replayer
 from sskafka.model.buffers import Buffer
+from sskafka.model.counters import Latencies
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.quorum.committed_metadata import CommittedMetadata
 from sskafka.raft.errors import NotLeaderError
@@ -59,6 +61,7 @@ class NotControllerError(KafkaError):
 class _Waiting(NamedTuple):
     decide: Decide[Any]
     answer: "asyncio.Future[Any]"
+    since_ns: int
 
 
 class _Round(NamedTuple):
@@ -95,6 +98,10 @@ class ActiveController:
         self._waiting: list[_Waiting] = []
         self._rounds: deque[_Round] = deque()
         self._is_scheduled = False
+        self.queue_times = Latencies()
+        """How long decisions waited for their round."""
+        self.processing_times = Latencies()
+        """How long each decision took, without its commit."""
         self.on_activation: Callable[[], None] | None = None
 
     @property
@@ -106,7 +113,7 @@ class ActiveController:
         if self._draft is None:
             raise NotControllerError("this node is not the active controller")
         answer: asyncio.Future[R] = self._loop.create_future()
-        self._waiting.append(_Waiting(decide, answer))
+        self._waiting.append(_Waiting(decide, answer, perf_counter_ns()))
         if not self._is_scheduled:
             self._is_scheduled = True
             if self._linger_s:
@@ -141,7 +148,7 @@ class ActiveController:
         if records:
             answer: asyncio.Future[None] = self._loop.create_future()
             answer.add_done_callback(asyncio.Future.exception)  # no caller waits for this answer
-            self._waiting.append(_Waiting(lambda _: ControllerResult(records, None), answer))
+            self._waiting.append(_Waiting(lambda _: ControllerResult(records, None), answer, perf_counter_ns()))
             self._run_round()
             if answer.done():
                 answer.result()  # refused at once
@@ -179,12 +186,16 @@ class ActiveController:
         draft, delta = self._draft.fork(), MetadataDelta()
         batches, record_count = bytearray(), 0
         answers: list[tuple[asyncio.Future[Any], Any]] = []
-        for decide, answer in waiting:
+        for decide, answer, since_ns in waiting:
+            begin_ns = perf_counter_ns()
+            self.queue_times.observe(begin_ns - since_ns)
             try:
                 decision = decide(draft)
             except Exception as error:  # the caller of the decision receives the error
                 _refuse(answer, error)
                 continue
+            finally:
+                self.processing_times.observe(perf_counter_ns() - begin_ns)
             batches += self._replay(decision.records, draft, delta)
             record_count += len(decision.records)
             answers.append((answer, decision.response))

@@ -14,6 +14,7 @@ from random import Random
 from typing import Any, Protocol, TypeAlias
 
 from sskafka.client.broker_link import BrokerLink, ConnectionOptions
+from sskafka.client.connection import NOT_REPORTED
 from sskafka.client.node_security import link_security
 from sskafka.controller.active_controller import ActiveController, FirstRecords
 from sskafka.controller.broker_watch import BrokerProber, BrokerWatch, SocketProber
@@ -26,6 +27,7 @@ from sskafka.metadata.controller_result import ControllerResult, RandomBytes
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import AbortTransactionRecord, MetadataRecord
 from sskafka.model.acl import Caller
+from sskafka.model.counters import Traffic
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import ZERO_UUID, Uuid
 from sskafka.model.listeners import Endpoint
@@ -37,6 +39,7 @@ from sskafka.quorum.driver import QuorumDriver, QuorumNetwork
 from sskafka.quorum.formatting import bootstrap_records
 from sskafka.quorum.metadata_log import MetadataLog
 from sskafka.quorum.peer_network import PeerNetwork, voter_addresses, voter_directories, voter_set
+from sskafka.quorum.raft_counters import RaftCounters
 from sskafka.quorum.raft_messages import WireRequest, request_from_wire, response_to_wire
 from sskafka.quorum.snapshot_writer import SnapshotWriter
 from sskafka.raft.election_state import ElectionState
@@ -73,13 +76,16 @@ def quorum_timing(settings: Settings) -> Timing:
     )
 
 
-def quorum_connection_options(settings: Settings, endpoint: Endpoint) -> ConnectionOptions:
+def quorum_connection_options(
+    settings: Settings, endpoint: Endpoint, traffic: Traffic = NOT_REPORTED
+) -> ConnectionOptions:
     """Return the options of connections to listeners like `endpoint`; a request's timeout limits that to connect."""
     timeout_ms = settings["controller.quorum.request.timeout.ms"]
     setup_ms = min(timeout_ms, settings["socket.connection.setup.timeout.ms"])
     setup_max_ms = min(timeout_ms, settings["socket.connection.setup.timeout.max.ms"])
     security = link_security(settings, endpoint)
-    return ConnectionOptions(f"node-{settings['node.id']}", setup_ms, timeout_ms, setup_max_ms, security=security)
+    name = f"node-{settings['node.id']}"
+    return ConnectionOptions(name, setup_ms, timeout_ms, setup_max_ms, security=security, traffic=traffic)
 
 
 class QuorumObserver(Protocol):
@@ -134,8 +140,10 @@ class ControlPlane:
         self.voters = voter_set(settings, self._log.setup)
         self.addresses = voter_addresses(settings, self._log.setup)
         self._options = quorum_connection_options(settings, settings.quorum_endpoint)
+        self.traffic = Traffic()
+        """Of the requests that this node sends as a member of the quorum."""
         self.directory_id = _metadata_directory_id(disk, settings)
-        self._peers = PeerNetwork(cluster_id, self._link_to, self._note_other_cluster, self.directory_id)
+        self._peers = PeerNetwork(cluster_id, self._link_to_peer, self._note_other_cluster, self.directory_id)
         self._network = network or self._peers
         self._driver = self._new_driver(executor, random)
         presence = BrokerPresence(settings["broker.heartbeat.interval.ms"])
@@ -227,6 +235,10 @@ class ControlPlane:
     def _link_to(self, voter: int) -> BrokerLink:
         return BrokerLink(lambda: self.addresses.get(voter), self._options)
 
+    def _link_to_peer(self, voter: int) -> BrokerLink:
+        options = quorum_connection_options(self._settings, self._settings.quorum_endpoint, self.traffic)
+        return BrokerLink(lambda: self.addresses.get(voter), options)
+
     async def decide(self, request: Message, caller: Caller | None = None) -> Any:
         """Return the answer of this node's own controller; NotControllerError unless it is the active one."""
         if isinstance(request, DescribeQuorumRequest):
@@ -236,6 +248,18 @@ class ControlPlane:
     @property
     def leader_id(self) -> int:
         return self._leadership.leader_id
+
+    @property
+    def raft(self) -> RaftNode:
+        return self._driver.node
+
+    @property
+    def log_end_offset(self) -> int:
+        return self._log.end_offset
+
+    @property
+    def raft_counters(self) -> RaftCounters:
+        return self._driver.counters
 
     @property
     def leader_epoch(self) -> int:

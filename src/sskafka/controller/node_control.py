@@ -9,14 +9,16 @@ close   leave the quorum and close the metadata log
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from random import Random
 
 from sskafka.controller.broker_lifecycle import NOT_REGISTERED, BrokerLifecycle
 from sskafka.controller.control_client import ControlClient, DirectControl
 from sskafka.controller.control_plane import ControlPlane, Observe
+from sskafka.controller.control_samples import ControlSamples
 from sskafka.metadata.image import ClusterImage
+from sskafka.model.counters import Sample
 from sskafka.model.ids import Uuid
 from sskafka.model.settings import Settings
 from sskafka.quorum.metadata_feed import MetadataFeed
@@ -56,6 +58,7 @@ class NodeControl:
         self._plane: ControlPlane | None = None
         self._lifecycle: BrokerLifecycle | None = None
         self._direct: DirectControl | None = None
+        self._samples: ControlSamples | None = None
 
     # ---- at any time, on any thread
 
@@ -87,6 +90,10 @@ class NodeControl:
         """Whether this node is the only voter, and needs no other node to start."""
         assert self._plane is not None
         return self._plane.voters.is_only(self._plane.node_id)
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the metrics of the control plane. Called on the data loop."""
+        return iter(self._samples or ())
 
     async def turn(self) -> None:
         """Return when the control loop has completed a turn."""
@@ -131,6 +138,8 @@ class NodeControl:
             observe=self._observe,
         )
         self._direct = DirectControl(plane, plane.new_link())
+        self._samples = ControlSamples(plane, lambda: self.image, self._clock)
+        self.feed.subscribe(self._samples.metadata_changed)
         plane.committed.subscribe(self.feed.publish)
 
     def _fail(self, error: BaseException) -> None:

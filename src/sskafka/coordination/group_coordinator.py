@@ -5,6 +5,7 @@ method waits.
 """
 
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import thread_time_ns
 from typing import Any
@@ -13,10 +14,11 @@ from sskafka.coordination.completions import NO_REQUESTER
 from sskafka.coordination.context import CoordinatorContext, CoordinatorEnvironment, Operation, ShardParameters
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
 from sskafka.coordination.runtime import CoordinatorRuntime
+from sskafka.groups.classic_group import State
 from sskafka.groups.classic_requests import Joining
 from sskafka.groups.consumer_group import Topic, Topics
 from sskafka.groups.consumer_heartbeat import Heartbeat
-from sskafka.groups.group import Group, GroupEvent, OffsetCommitter
+from sskafka.groups.group import CLASSIC, Group, GroupEvent, OffsetCommitter
 from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
 from sskafka.groups.log_records import GroupResult
 from sskafka.groups.members import Client
@@ -116,7 +118,15 @@ class GroupCoordinator:
         context.write_eventually(lambda shard, now_ms: shard.topics_missing(self.topics))
 
     def samples(self) -> Iterator[Sample]:
-        return self.runtime.samples("kafka_server_group_coordinator_metrics_")
+        """Yield metrics of the groups: classic groups by state under Kafka's older names, all by protocol and state."""
+        prefix, older = "kafka_server_group_coordinator_metrics_", "kafka_coordinator_group_groupmetadatamanager_"
+        counts = Counter((group.type_name, group.state_name) for group in self.list_groups((), ()))
+        yield Sample(older + "numgroups", (), counts.total())
+        for state in State:
+            yield Sample(f"{older}numgroups{state.value.lower()}", (), counts[CLASSIC, state.value])
+        for (protocol, name), count in sorted(counts.items()):
+            yield Sample(prefix + "groups", (("protocol", protocol), ("state", name)), count)
+        yield from self.runtime.samples(prefix)
 
     def stop(self) -> None:
         self.runtime.stop()

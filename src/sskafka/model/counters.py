@@ -5,14 +5,17 @@ Latencies go into buckets that double from one microsecond on, so that recording
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 _LATENCY_BUCKETS = 28  # 2**27 us is more than two minutes
 
 
+Labels: TypeAlias = tuple[tuple[str, str], ...]
+
+
 class Sample(NamedTuple):
     name: str
-    labels: tuple[tuple[str, str], ...]
+    labels: Labels
     value: float
 
 
@@ -58,16 +61,12 @@ _TOPIC_METRICS = (
 )
 
 
-class RequestCounters:
-    """Requests of one API: how many, how they failed, how long they took from the first byte to the response."""
+class Latencies:
+    """How long something took: the sum, and counts in buckets that double."""
 
-    __slots__ = ("errors", "latency_buckets", "name", "request_bytes", "requests", "total_time_ns")
+    __slots__ = ("latency_buckets", "total_time_ns")
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.requests = 0
-        self.request_bytes = 0
-        self.errors = 0
+    def __init__(self) -> None:
         self.total_time_ns = 0
         self.latency_buckets = [0] * _LATENCY_BUCKETS
 
@@ -86,23 +85,73 @@ class RequestCounters:
                 return 1 << exponent
         return 0
 
+    def summary(self, name: str, labels: Labels = ()) -> Iterator[Sample]:
+        """Yield a summary in milliseconds. Nothing but count and sum is yielded before the first observation."""
+        count = sum(self.latency_buckets)
+        for quantile in _QUANTILES if count else ():
+            value = self.percentile_us(float(quantile)) / 1000
+            yield Sample(name, (*labels, ("quantile", quantile)), value)
+        yield Sample(name + "_sum", labels, self.total_time_ns / 1e6)
+        yield Sample(name + "_count", labels, count)
+
+
+_QUANTILES = ("0.50", "0.75", "0.95", "0.99", "0.999")
+
+
+class RequestCounters(Latencies):
+    """Requests of one API: how many, how they failed, how long they took from the first byte to the response."""
+
+    __slots__ = ("errors", "name", "request_bytes", "requests")
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self.requests = 0
+        self.request_bytes = 0
+        self.errors = 0
+
     def samples(self) -> Iterator[Sample]:
         labels = (("request", self.name),)
         yield Sample("kafka_network_requestmetrics_requests_total", labels, self.requests)
         yield Sample("kafka_network_requestmetrics_errors_total", labels, self.errors)
         yield Sample("kafka_network_requestmetrics_requestbytes_total", labels, self.request_bytes)
-        yield Sample("kafka_network_requestmetrics_totaltimems_total", labels, self.total_time_ns / 1e6)
-        for percent in (50, 95, 99):
-            quantile = (*labels, ("quantile", f"0.{percent}"))
-            yield Sample("kafka_network_requestmetrics_totaltimems", quantile, self.percentile_us(percent / 100) / 1000)
+        yield from self.summary("kafka_network_requestmetrics_totaltimems", labels)
+
+
+class Traffic:
+    """Requests that this node sends to other nodes, and their responses."""
+
+    __slots__ = ("bytes_received", "bytes_sent", "requests", "responses")
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.responses = 0
+        self.bytes_sent = 0
+        self.bytes_received = 0
+
+    def samples(self, prefix: str) -> Iterator[Sample]:
+        yield Sample(prefix + "request_total", (), self.requests)
+        yield Sample(prefix + "response_total", (), self.responses)
+        yield Sample(prefix + "outgoing_byte_total", (), self.bytes_sent)
+        yield Sample(prefix + "incoming_byte_total", (), self.bytes_received)
 
 
 class ConnectionCounters:
-    """Counters of the connections of one broker."""
+    """Counters of the connections to one listener."""
 
-    __slots__ = ("bytes_received", "bytes_sent", "closed", "failed_authentications", "opened", "reaped", "refused")
+    __slots__ = (
+        "bytes_received",
+        "bytes_sent",
+        "closed",
+        "failed_authentications",
+        "listener",
+        "opened",
+        "reaped",
+        "refused",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, listener: str = "") -> None:
+        self.listener = listener
         self.opened = 0
         self.closed = 0
         self.refused = 0
@@ -112,15 +161,19 @@ class ConnectionCounters:
         self.failed_authentications = 0
 
     def samples(self) -> Iterator[Sample]:
-        prefix = "kafka_server_socket_server_metrics_"
-        yield Sample(prefix + "connection_count", (), self.opened - self.closed)
-        yield Sample(prefix + "connection_creation_total", (), self.opened)
-        yield Sample(prefix + "connection_close_total", (), self.closed)
-        yield Sample(prefix + "connection_refused_total", (), self.refused)
-        yield Sample(prefix + "expired_connections_killed_count", (), self.reaped)
-        yield Sample(prefix + "failed_authentication_total", (), self.failed_authentications)
-        yield Sample(prefix + "incoming_byte_total", (), self.bytes_received)
-        yield Sample(prefix + "outgoing_byte_total", (), self.bytes_sent)
+        prefix, labels = "kafka_server_socket_server_metrics_", (("listener", self.listener),)
+        yield Sample(prefix + "connection_count", labels, self.opened - self.closed)
+        yield Sample(prefix + "connection_creation_total", labels, self.opened)
+        yield Sample(prefix + "connection_close_total", labels, self.closed)
+        yield Sample(prefix + "connection_refused_total", labels, self.refused)
+        yield Sample(prefix + "expired_connections_killed_count", labels, self.reaped)
+        yield self.failed_authentication_sample()
+        yield Sample(prefix + "incoming_byte_total", labels, self.bytes_received)
+        yield Sample(prefix + "outgoing_byte_total", labels, self.bytes_sent)
+
+    def failed_authentication_sample(self) -> Sample:
+        name = "kafka_server_socket_server_metrics_failed_authentication_total"
+        return Sample(name, (("listener", self.listener),), self.failed_authentications)
 
 
 class AcceptorCounters:

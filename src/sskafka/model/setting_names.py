@@ -61,13 +61,14 @@ Integer: TypeAlias = Literal[
     "alter.log.dirs.replication.quota.window.num", "alter.log.dirs.replication.quota.window.size.seconds",
     "controller.quota.window.num", "controller.quota.window.size.seconds", "log.dir.partition.base",
     "socket.request.arrival.timeout.ms", "log.scrub.interval.ms", "log.scrub.bytes.per.second", "audit.log.max.bytes",
-    "audit.log.backups", "audit.log.max.per.second"
+    "audit.log.backups", "audit.log.max.per.second", "otel.exporter.otlp.timeout", "otel.metric.export.interval"
 ]
 List: TypeAlias = Literal[
     "process.roles", "listeners", "log.dir", "log.dirs", "cordoned.log.dirs", "log.cleanup.policy",
     "controller.quorum.voters", "controller.quorum.bootstrap.servers", "controller.listener.names",
     "group.coordinator.rebalance.protocols", "group.consumer.assignors", "sasl.enabled.mechanisms",
-    "ssl.enabled.protocols", "ssl.cipher.suites", "sasl.oauthbearer.expected.audience", "http.allowed.hosts"
+    "ssl.enabled.protocols", "ssl.cipher.suites", "sasl.oauthbearer.expected.audience", "http.allowed.hosts",
+    "otel.resource.attributes"
 ]
 OptionalInteger: TypeAlias = Literal[
     "log.retention.minutes", "leader.replication.throttled.rate", "follower.replication.throttled.rate",
@@ -84,7 +85,7 @@ OptionalText: TypeAlias = Literal[
     "delegation.token.secret.key", "sasl.oauthbearer.client.credentials.client.id",
     "sasl.oauthbearer.client.credentials.client.secret", "sasl.oauthbearer.expected.issuer",
     "sasl.oauthbearer.jwks.endpoint.url", "sasl.oauthbearer.scope", "sasl.oauthbearer.token.endpoint.url", "cluster.id",
-    "topics.file"
+    "topics.file", "otel.exporter.otlp.headers"
 ]
 Text: TypeAlias = Literal[
     "listener.security.protocol.map", "security.inter.broker.protocol", "max.connections.per.ip.overrides",
@@ -92,5 +93,5 @@ Text: TypeAlias = Literal[
     "super.users", "sasl.mechanism.inter.broker.protocol", "sasl.mechanism.controller.protocol", "ssl.keystore.type",
     "ssl.truststore.type", "ssl.client.auth", "ssl.protocol", "ssl.endpoint.identification.algorithm",
     "ssl.principal.mapping.rules", "sasl.oauthbearer.sub.claim.name", "http.listener", "http.security.protocol",
-    "adr.listener", "partitioner.hash", "audit.log"
+    "adr.listener", "partitioner.hash", "audit.log", "log.format", "otel.exporter.otlp.endpoint", "otel.service.name"
 ]

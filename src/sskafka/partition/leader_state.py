@@ -10,7 +10,12 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from sskafka.model.values import value
-from sskafka.partition.follower_progress import NEVER_MS, UNKNOWN_BROKER_EPOCH, FollowerProgress
+from sskafka.partition.follower_progress import (
+    NEVER_MS,
+    UNKNOWN_BROKER_EPOCH,
+    UNKNOWN_OFFSET,
+    FollowerProgress,
+)
 from sskafka.partition.in_sync_replicas import InSyncReplicas, IsrChange
 
 REJECTED_PAUSE_MS = 100
@@ -99,6 +104,11 @@ class LeaderState:
             if registered_epoch(replica) is not None
         ]
         return min([own_log_start_offset, *starts])
+
+    def largest_lag(self, log_end_offset: int) -> int:
+        """Return how many records the slowest follower is behind. Followers that have not fetched yet do not count."""
+        known = (one.log_end_offset for one in self.followers.values() if one.log_end_offset != UNKNOWN_OFFSET)
+        return log_end_offset - min(known, default=log_end_offset)
 
     # -- ISR changes
 

@@ -30,6 +30,8 @@ class CommittedMetadata:
         self._log = log
         self._listeners: list[Listener] = []
         self.last_record_ms = 0
+        self.skipped_records = 0
+        """Records of types that this software does not know."""
         self.replayed_bytes = 0
         """Bytes of the log that were replayed since this node started."""
         self.image, self._replayer = self._load_snapshot()
@@ -103,6 +105,7 @@ class CommittedMetadata:
         except UnknownRecordError as error:
             _log.warning("skipped at offset %d of the metadata log: %s", record.offset, error)
             delta.skipped.append(str(error))
+            self.skipped_records += 1
             return
         except MalformedMessageError as error:
             raise MetadataError(f"offset {record.offset} of the metadata log is damaged: {error}") from error

@@ -18,6 +18,7 @@ from typing import Protocol
 
 from sskafka.model.buffers import Buffer
 from sskafka.quorum.metadata_log import MetadataLog
+from sskafka.quorum.raft_counters import RaftCounters
 from sskafka.quorum.raft_messages import batches_in
 from sskafka.raft.errors import NotLeaderError
 from sskafka.raft.log_view import SnapshotId
@@ -111,6 +112,7 @@ class QuorumDriver:
         self._wanted_flush: FlushPoint | None = None
         self._is_flushing = False
         self._is_full = False
+        self.counters = RaftCounters()
 
     # ---- events
 
@@ -139,6 +141,7 @@ class QuorumDriver:
         except StorageError:
             self._take(self.node.append_failed)
             raise
+        self.counters.appended(record_count, ready.append.end_offset, self._clock.monotonic_ms())
         self._take(lambda _: replace(ready, append=None))
         return ready.append.end_offset
 
@@ -226,8 +229,11 @@ class QuorumDriver:
     def _append(self, ready: Ready, append: LeaderAppend | FollowerAppend) -> None:
         """Append, unless the disk is full. A follower fetches again; a leader that cannot begin its epoch resigns."""
         try:
+            before = self._log.end_offset
             self._log.append(append, self._clock.now_ms())
             self._is_full = False
+            if isinstance(append, FollowerAppend):
+                self.counters.fetched_records += self._log.end_offset - before
         except LogDirectoryError:
             raise
         except StorageError as error:
@@ -243,8 +249,10 @@ class QuorumDriver:
         if ready.installed_snapshot is not None:
             self._listener.snapshot_installed(ready.installed_snapshot)
         if ready.high_watermark is not None:
+            self.counters.committed_up_to(ready.high_watermark, self._clock.monotonic_ms())
             self._listener.committed_up_to(ready.high_watermark)
         if ready.leadership is not None:
+            self.counters.leadership_changed(ready.leadership, self._clock.monotonic_ms())
             self._listener.leadership_changed(ready.leadership)
 
     def _answer(self, answer: Answer) -> None:

@@ -277,12 +277,15 @@ class CleanerMetrics:
         for log in self.uncleanable:
             sizes[log.log_directory.path] += log.size_bytes
         for path in directories:
-            labels = (("logDirectory", path),)
+            labels = (("logdirectory", path),)
             yield Sample(manager + "uncleanable_partitions_count", labels, directories[path])
             yield Sample(manager + "uncleanable_bytes", labels, sizes[path])
         yield Sample(manager + "max_dirty_percent", (), 100 * self._max_dirty_ratio)
-        yield Sample(manager + "time_since_last_run_ms", (), self._clock.monotonic_ms() - self._last_run_ms)
+        yield Sample(manager + "time_since_last_run_seconds", (), self._seconds_since_last_run())
         yield from self._last_cleaning()
+
+    def _seconds_since_last_run(self) -> float:
+        return (self._clock.monotonic_ms() - self._last_run_ms) / 1000
 
     def _last_cleaning(self) -> Iterator[Sample]:
         cleaner, last = "kafka_log_logcleaner_", self._last

@@ -1,6 +1,6 @@
 """Counters and gauges of a broker's replicas, under the names of Kafka's ReplicaManager."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sskafka.model.counters import Sample
@@ -50,3 +50,14 @@ def replica_gauges(partitions: "Iterable[Partition]", offline_replicas: int) -> 
     }
     for name, value in gauges.items():
         yield Sample(_PREFIX + name, (), value)
+    lags = (partition.leader.largest_lag(partition.log_end_offset) for partition in led if partition.leader is not None)
+    yield Sample("kafka_server_replicafetchermanager_maxlag", (), max(lags, default=0))
+    yield from _waiting(led)
+
+
+def _waiting(led: "Sequence[Partition]") -> Iterator[Sample]:
+    """Yield the number of waits for a partition. A request that waits for several partitions counts for each."""
+    produces = sum(len(partition.committed_waiters) for partition in led)
+    fetches = sum(len(partition.data_waiters) + len(partition.follower_waiters) for partition in led)
+    for operation, count in (("Produce", produces), ("Fetch", fetches)):
+        yield Sample("kafka_server_delayedoperationpurgatory_purgatorysize", (("delayedoperation", operation),), count)

@@ -39,6 +39,9 @@ class OffsetWaiters:
     def __bool__(self) -> bool:
         return bool(self._heap)
 
+    def __len__(self) -> int:
+        return len(self._heap)
+
     def add(self, offset: int, released: Released) -> None:
         heappush(self._heap, (offset, next(self._order), released))
 

@@ -21,6 +21,7 @@ from pathlib import PurePath
 from types import FrameType
 from typing import NamedTuple
 
+from sskafka.model.counter_rate import CounterRate
 from sskafka.model.counters import Sample
 
 log = logging.getLogger(__name__)
@@ -64,6 +65,7 @@ class LoopWatchdog:
         self._ticked_s = 0.0
         self._ticked_cpu_s = 0.0
         self._sampled: tuple[str, str] | None = None
+        self._busy: CounterRate | None = None
         self._stopped = threading.Event()
         self._logged_s = -LOG_INTERVAL_S
 
@@ -72,6 +74,7 @@ class LoopWatchdog:
         self._loop = asyncio.get_running_loop()
         self._thread_id = threading.get_ident()
         self._arm(time.monotonic(), time.thread_time())
+        self._busy = CounterRate(self._ticked_s * 1000, self._ticked_cpu_s)
         threading.Thread(target=self._sample_overdue_ticks, name="sskafka-watchdog", daemon=True).start()
 
     def stop(self) -> None:
@@ -82,8 +85,20 @@ class LoopWatchdog:
     def samples(self) -> Iterator[Sample]:
         for request, count in list(self.slow_turns.items()):
             yield Sample(_METRICS + "slow_turns_total", (("request", request),), count)
-        yield Sample(_METRICS + "longest_turn_ms", (), self.longest_wall_s * 1000)
-        yield Sample(_METRICS + "longest_turn_cpu_ms", (), self.longest_cpu_s * 1000)
+        yield Sample(_METRICS + "longest_turn_seconds", (), self.longest_wall_s)
+        yield Sample(_METRICS + "longest_turn_cpu_seconds", (), self.longest_cpu_s)
+        yield from self._idle_samples()
+
+    def _idle_samples(self) -> Iterator[Sample]:
+        """Yield the share of the last minute in which the loop's thread used no CPU. Called on the loop.
+
+        One thread does the work of Kafka's network threads and of its request handlers."""
+        now_ms, cpu_s = time.monotonic() * 1000, time.thread_time()
+        if self._busy is None:
+            self._busy = CounterRate(now_ms, cpu_s)
+        idle = min(max(1 - self._busy.per_second(cpu_s, now_ms), 0.0), 1.0)
+        yield Sample("kafka_network_socketserver_networkprocessoravgidle_percent", (), idle)
+        yield Sample("kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent", (), idle)
 
     # -- on the loop
 

@@ -80,7 +80,7 @@ class LogDirHealth:
 
     def samples(self) -> Iterator[Sample]:
         yield Sample(
-            "kafka_log_logmanager_logdirectoryoffline", (("logDirectory", self.path),), int(bool(self.failure))
+            "kafka_log_logmanager_logdirectoryoffline", (("logdirectory", self.path),), int(bool(self.failure))
         )
         yield from self.no_room.samples()
         yield from self.no_descriptors.samples()
@@ -159,6 +159,6 @@ class Shortage:
         )
 
     def samples(self) -> Iterator[Sample]:
-        labels = (("logDirectory", self._path),)
+        labels = (("logdirectory", self._path),)
         yield Sample(f"kafka_log_logmanager_{self._metric}", labels, int(self.is_present))
         yield Sample(f"kafka_log_logmanager_{self._metric}_total", labels, self.episodes)

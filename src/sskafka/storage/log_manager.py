@@ -341,8 +341,11 @@ class LogManager:
             directory.health.maybe_end_shortages()
 
     def samples(self) -> Iterator[Sample]:
-        for directory in self._all_directories():
+        directories = list(self._all_directories())
+        for directory in directories:
             yield from directory.health.samples()
+        offline = sum(directory.health.failure is not None for directory in directories)
+        yield Sample("kafka_log_logmanager_offlinelogdirectorycount", (), offline)
 
     def roll_due_segments(self, now_ms: int) -> Iterator[None]:
         """Roll segments that are due. If the disk is full, a log is retried the next time and does not delay other

@@ -29,7 +29,7 @@ def test_the_dirtiest_log_and_the_last_look() -> None:
     time.run_for(250)
     samples = told(metrics)
     assert samples["logcleanermanager_max_dirty_percent"] == 100
-    assert samples["logcleanermanager_time_since_last_run_ms"] == 250
+    assert samples["logcleanermanager_time_since_last_run_seconds"] == 0.25
 
 
 def test_the_last_cleaning() -> None:
@@ -46,7 +46,7 @@ def test_logs_that_are_left_alone_are_counted_until_they_are_gone() -> None:
     metrics, log = CleanerMetrics(VirtualTime()), dirty_log()
     metrics.uncleanable[log] = "a corrupt batch"
     (sample,) = [one for one in metrics.samples() if one.name.endswith("uncleanable_partitions_count")]
-    assert (sample.labels, sample.value) == ((("logDirectory", "/data"),), 1)
+    assert (sample.labels, sample.value) == ((("logdirectory", "/data"),), 1)
     assert told(metrics)["logcleanermanager_uncleanable_bytes"] == log.size_bytes
     log.abandon()
     assert "logcleanermanager_uncleanable_partitions_count" not in told(metrics)

@@ -18,8 +18,8 @@ def run_brokers(file: Path | None, overrides: list[str], log_level: str, count: 
     """Run the brokers of this machine until a signal stops them. Return the exit code."""
     if file is None and AUTHORITY_FILE.exists():
         raise UsageError("--brokers-per-host does not start a node that `start --secure` made; use cluster up --secure")
-    configure_logging(log_level)
     machine = load_settings(file, overrides)
+    configure_logging(log_level, machine)
     for warning in machine.warnings:
         talk(f"warning: {warning}")
     members = plan_members(machine, count, OsDisk())

@@ -58,4 +58,19 @@ OWN = (
             "Maximum number of lines per second that are written to the audit log; further lines are dropped and "
             "counted.",
             own=True),
+    Setting("log.format", STRING, "text", OneOf(("text", "json")), READ_ONLY, LOW,
+            "Format of the broker's own log on stderr: text, or a JSON object a line.", own=True),
+    Setting("otel.exporter.otlp.endpoint", STRING, "", None, READ_ONLY, LOW,
+            "Base URL of an OpenTelemetry collector, to which the HTTP process pushes metrics (OTLP/HTTP with JSON, to "
+            "`/v1/metrics`); empty: none.", own=True),
+    Setting("otel.exporter.otlp.headers", Type.PASSWORD, None, None, READ_ONLY, LOW,
+            "HTTP headers for the collector: a list of name=value.", own=True),
+    Setting("otel.exporter.otlp.timeout", INT, 10000, AtLeast(1), READ_ONLY, LOW,
+            "Milliseconds after which a push is given up.", own=True),
+    Setting("otel.metric.export.interval", INT, 60000, AtLeast(100), READ_ONLY, LOW,
+            "Milliseconds between two pushes of metrics.", own=True),
+    Setting("otel.service.name", STRING, "sskafka", None, READ_ONLY, LOW,
+            "Name of the service in pushed metrics.", own=True),
+    Setting("otel.resource.attributes", LIST, (), None, READ_ONLY, LOW,
+            "Further attributes of this node in pushed metrics: a list of name=value.", own=True),
 )

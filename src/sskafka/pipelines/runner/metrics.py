@@ -9,10 +9,30 @@ from typing import Self
 
 from sskafka.model.version import __version__
 from sskafka.pipelines.runner.progress import QueryProgress, dead_letters
+from sskafka.servers.http.metric_table import Metric, MetricKind, by_sample_name
 from sskafka.servers.http.prometheus import CONTENT_TYPE, exposition
 
 PREFIX = "sskafka_pipeline_"
 REQUEST_TIMEOUT_S = 10.0
+
+_RUN, _QUERY = ("pipeline",), ("pipeline", "query")
+PIPELINE_METRICS = tuple(
+    Metric(PREFIX + name, MetricKind.COUNTER if name.endswith("_total") else MetricKind.GAUGE, text, labels)
+    for name, labels, text in (
+        ("info", (*_RUN, "version"), "1, with the version in the labels."),
+        ("dead_letters_total", _RUN, "Records that the run could not process and set aside."),
+        ("rows_in_total", _QUERY, "Rows that the query has read."),
+        ("rows_out_total", _QUERY, "Rows that the query has written."),
+        ("lag_records", _QUERY, "Records between the position of the query and the end of its topics."),
+        ("batch", _QUERY, "Number of the last batch."),
+        ("batch_duration_seconds", _QUERY, "Duration of the last batch."),
+        ("state_rows", _QUERY, "Rows that the query keeps in its state."),
+        ("source_info", (*_QUERY, "topics"), "1, with the topics in the labels."),
+        ("watermark_timestamp_seconds", _QUERY, "Watermark of the query, in seconds since 1970."),
+        ("expectation_unmet_total", (*_QUERY, "expectation"), "Rows that did not meet an expectation."),
+    )
+)
+_METRICS = by_sample_name(PIPELINE_METRICS)
 
 Labels = tuple[tuple[str, str], ...]
 Sample = tuple[str, Labels, float]
@@ -48,7 +68,7 @@ class MetricsServer:
     def __init__(self, pipeline: str, host: str, port: int) -> None:
         """Bind the address; raises OSError if that fails. Port 0 means any free port."""
         self._pipeline = pipeline
-        self._text = exposition(samples(pipeline, ()))
+        self._text = exposition(samples(pipeline, ()), _METRICS)
         self._server = ThreadingHTTPServer((host, port), _handler(lambda: self._text))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, name="pipeline-metrics", daemon=True)
@@ -59,7 +79,7 @@ class MetricsServer:
         return f"{host!s}:{port}"
 
     def update(self, queries: Sequence[QueryProgress]) -> None:
-        self._text = exposition(samples(self._pipeline, queries))
+        self._text = exposition(samples(self._pipeline, queries), _METRICS)
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -25,6 +25,21 @@ class HttpSecurity(NamedTuple):
         return f"HttpSecurity(has_tls={self.has_tls}, mechanisms={self.mechanisms})"
 
 
+class OtlpTarget(NamedTuple):
+    """The OpenTelemetry collector to which metrics are pushed."""
+
+    endpoint: str
+    """Base URL."""
+    headers: dict[str, str]
+    interval_ms: int
+    timeout_ms: int
+    resource: dict[str, str]
+    """Attributes of this node."""
+
+    def __repr__(self) -> str:
+        return f"OtlpTarget({self.endpoint}, {len(self.headers)} headers)"
+
+
 class Configuration(NamedTuple):
     node_id: int
     kafka_address: tuple[str, int] | None
@@ -37,18 +52,22 @@ class Configuration(NamedTuple):
     has_console: bool = True
     is_read_only: bool = False
     """Whether the routes under /api/v1 refuse changes."""
+    otlp: OtlpTarget | None = None
+    log_format: str = "text"
 
     def to_json(self) -> dict[str, Any]:
-        return {**self._asdict(), "security": self.security._asdict()}
+        otlp = None if self.otlp is None else self.otlp._asdict()
+        return {**self._asdict(), "security": self.security._asdict(), "otlp": otlp}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Configuration":
-        address, security = values["kafka_address"], values["security"]
+        address, security, otlp = values["kafka_address"], values["security"], values["otlp"]
         return cls(
             **{
                 **values,
                 "allowed_hosts": tuple(values["allowed_hosts"]),
                 "kafka_address": None if address is None else tuple(address),
+                "otlp": None if otlp is None else OtlpTarget(**otlp),
                 "security": HttpSecurity(**{**security, "mechanisms": tuple(security["mechanisms"])}),
             }
         )

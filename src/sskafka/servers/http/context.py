@@ -17,6 +17,7 @@ from sskafka.runtime.clock import Clock
 from sskafka.servers.http.caller import HttpCaller, caller_of
 from sskafka.servers.http.caller_clients import CallerClients, ClientPool, connect_for
 from sskafka.servers.http.configuration import Configuration
+from sskafka.servers.http.metrics import NodeMetrics
 from sskafka.servers.http.problems import MISDIRECTED, Problem, documented
 from sskafka.servers.http.replica_wait import FollowerReports, ReplicaWait
 from sskafka.servers.local.link import BrokerGoneError, LocalLink
@@ -41,6 +42,8 @@ class HttpContext:
         wait = ReplicaWait(self.cluster, self.reports)
         self._pool = ClientPool(self._new_cluster, wait, QUICK_TIMEOUT_MS, REQUEST_TIMEOUT_MS)
         self.acceptor_counters = AcceptorCounters("HTTP")
+        cluster = self.cluster if configuration.is_broker else None
+        self.metrics = NodeMetrics(link, self.acceptor_counters, cluster, clock)
         self._stack = AsyncExitStack()
 
     def _new_cluster(self, caller: HttpCaller | None, request_timeout_ms: int) -> Cluster:

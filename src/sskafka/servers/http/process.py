@@ -2,11 +2,9 @@
 
 import asyncio
 import contextlib
-import logging
 import os
 import socket
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -18,18 +16,21 @@ from sskafka.model.security.certificate_names import parse_mapping_rules
 from sskafka.runtime.clock import SystemClock
 from sskafka.runtime.descriptors import ConnectionDescriptors, limit
 from sskafka.runtime.event_loop import new_event_loop
+from sskafka.runtime.log_format import HTTP, TEXT, configure_logs
 from sskafka.servers.acceptor import Acceptor
 from sskafka.servers.http.app import build_app
 from sskafka.servers.http.certificates import HttpCertificates
 from sskafka.servers.http.configuration import CONFIGURATION, OPENED, Configuration
 from sskafka.servers.http.connections import CONNECTIONS_MAX, HttpConnections
 from sskafka.servers.http.context import HttpContext
+from sskafka.servers.http.otlp_export import OtlpExporter
 from sskafka.servers.local.link import BrokerGoneError, LocalLink
 
 NICENESS = 5  # set once the server is open: the broker has priority when both need the CPU
 KEEP_ALIVE_S = 65
 GRACE_S = 1  # for running requests when the broker stops; long polls are cut off
 BACKLOG = 1024
+LOG_LEVEL = "WARNING"
 
 
 class Server(uvicorn.Server):
@@ -42,8 +43,11 @@ class Server(uvicorn.Server):
         connections: HttpConnections,
         counters: AcceptorCounters,
         certificates: HttpCertificates | None = None,
+        work: Sequence[Coroutine[Any, Any, None]] = (),
     ) -> None:
+        """`work` runs while the server is open."""
         super().__init__(config)
+        self._work = work
         self._certificates = certificates
         self._link = link
         self._connections = connections
@@ -63,7 +67,7 @@ class Server(uvicorn.Server):
             None if self._certificates is None else self._certificates.context,
         )
         self._acceptor.start(BACKLOG)
-        self._tasks = [asyncio.create_task(self._connections.sweep())]
+        self._tasks = [asyncio.create_task(self._connections.sweep()), *map(asyncio.create_task, self._work)]
         if self._certificates is not None:
             self._tasks += [asyncio.create_task(work) for work in self._certificates.watches()]
         self.started = True
@@ -89,6 +93,7 @@ async def run(link_end: socket.socket, listener: socket.socket) -> None:
     link = await LocalLink.open(link_end)
     link_ended = asyncio.create_task(link.run())
     configuration = Configuration.from_json(await link.ask(CONFIGURATION))
+    configure_logs(LOG_LEVEL, configuration.log_format, configuration.node_id, HTTP)
     async with HttpContext(configuration, link, SystemClock()) as context:
         certificates = await HttpCertificates.read(link) if configuration.security.has_tls else None
         server = make_server(context, link, certificates)
@@ -104,7 +109,9 @@ def make_server(context: HttpContext, link: LocalLink, certificates: HttpCertifi
         descriptors, asyncio.get_running_loop().time, None if rules is None else parse_mapping_rules(rules)
     )
     config = server_config(connections.limited(build_app(context)))
-    return Server(config, link, connections, context.acceptor_counters, certificates)
+    target = context.configuration.otlp
+    work = [] if target is None else [OtlpExporter(target, context.metrics, context.clock).run()]
+    return Server(config, link, connections, context.acceptor_counters, certificates, work)
 
 
 def server_config(app: ASGIApp) -> uvicorn.Config:
@@ -121,8 +128,6 @@ def server_config(app: ASGIApp) -> uvicorn.Config:
 
 
 def main(link: int, listener: int) -> None:
-    logging.basicConfig(
-        level="WARNING", stream=sys.stderr, format="%(asctime)s %(levelname)-7s %(name)s (HTTP): %(message)s"
-    )
+    configure_logs(LOG_LEVEL, TEXT, process=HTTP)
     with contextlib.suppress(BrokerGoneError), asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(run(socket.socket(fileno=link), socket.socket(fileno=listener)))

@@ -1,21 +1,39 @@
-"""Samples in the Prometheus text format 0.0.4: all samples of a name together, under its type."""
+"""Samples in the Prometheus text format 0.0.4: all samples of a metric together, under its help and type."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+from sskafka.servers.http.metric_table import Metric, MetricKind
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
+Samples = Iterable[tuple[str, Iterable[tuple[str, str]], float]]
 
-def exposition(samples: Iterable[tuple[str, Iterable[tuple[str, str]], float]]) -> str:
-    by_name: dict[str, list[str]] = {}
+
+def exposition(samples: Samples, metrics: Mapping[str, Metric]) -> str:
+    """Return the text. `metrics`: the metric of each sample name; samples of others have no help and no type."""
+    families: dict[str, tuple[Metric, list[tuple[str, str]]]] = {}
     for name, labels, value in samples:
-        by_name.setdefault(name, []).append(f"{name}{_labels(labels)} {_number(value)}")
-    return "".join(f"# TYPE {name} {_type(name)}\n" + "\n".join(lines) + "\n" for name, lines in by_name.items())
+        metric = metrics.get(name) or Metric(name, MetricKind.UNTYPED, "")
+        lines = families.setdefault(metric.name, (metric, []))[1]
+        lines.append((name, f"{_labels(labels)} {_number(value)}\n"))
+    return "".join(part for metric, lines in families.values() for part in _family(metric, lines))
 
 
-def _type(name: str) -> str:
-    return "counter" if name.endswith("_total") else "gauge"
+def _family(metric: Metric, lines: list[tuple[str, str]]) -> Iterator[str]:
+    yield from _heading(metric.name, metric.kind, metric.help)
+    for name, line in lines:
+        yield name + line
+    if metric.alias is not None:
+        yield from _heading(metric.alias, metric.alias_kind, metric.help)
+        for name, line in lines:
+            yield metric.alias + name.removeprefix(metric.name) + line
+
+
+def _heading(name: str, kind: MetricKind, text: str) -> Iterator[str]:
+    if text:
+        yield f"# HELP {name} {text}\n# TYPE {name} {kind}\n"
 
 
 def _labels(labels: Iterable[tuple[str, str]]) -> str:

@@ -47,6 +47,7 @@ log = logging.getLogger(__name__)
 LARGE_FRAME_BYTES = 64 * 1024
 LARGE_FRAME_BEGINNING_BYTES = 16 * 1024
 """The part of a large frame that must have arrived before the frame gets a buffer of its own."""
+UNKNOWN_SOFTWARE = ("unknown", "unknown")
 WRITE_BUFFER_HIGH_BYTES = 2 * 1024 * 1024
 
 _GONE = memoryview(b"")  # replaces the frame of a parked request, whose buffer is reused
@@ -71,6 +72,7 @@ class Connection(Outgoing):
         "client_listener",
         "host",
         "principal",
+        "software",
     )
 
     is_token_authenticated = False
@@ -91,6 +93,8 @@ class Connection(Outgoing):
         self._holds = 0
         self.principal = ANONYMOUS
         self.host = ""
+        self.software = UNKNOWN_SOFTWARE
+        """Name and version, as the client tells them in ApiVersions."""
         self.client_listener = listener.name
         """Where the client is connected: this listener, or the HTTP server, which passes on its requests."""
         self.authorizer: Authorizer = listener.authorizer

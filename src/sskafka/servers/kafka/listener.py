@@ -3,12 +3,13 @@
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
 from sskafka.model.buffers import Buffer
-from sskafka.model.counters import AcceptorCounters, ConnectionCounters
+from sskafka.model.counters import AcceptorCounters, ConnectionCounters, Sample
 from sskafka.model.values import value
 from sskafka.runtime.descriptors import ConnectionDescriptors
 from sskafka.servers.acceptor import Acceptor
@@ -33,8 +34,9 @@ RECEIVE_BUFFER_BYTES = 256 * 1024
 REAP_INTERVAL_S = 1.0
 SILENT_TICKS_MAX = 10
 """Seconds within which a connection must send its first request while others wait to be accepted."""
-
-
+SOFTWARE_MAX = 20
+"""Kinds of client software that metrics name; clients choose their names."""
+OTHER_SOFTWARE = ("other", "other")
 AUTHENTICATION_TICKS_MAX = 30
 """Seconds within which TLS handshake and SASL exchange must be done."""
 
@@ -127,6 +129,15 @@ class Listener:
     @property
     def connection_count(self) -> int:
         return len(self._connections)
+
+    def software_samples(self) -> Iterator[Sample]:
+        """Yield the number of connections by the software that clients name in ApiVersions."""
+        counts = Counter(connection.software for connection in self._connections)
+        named = dict(counts.most_common(SOFTWARE_MAX))
+        others = counts.total() - sum(named.values())
+        for (name, version), count in {**named, OTHER_SOFTWARE: others}.items() if others else named.items():
+            labels = (("client_software_name", name), ("client_software_version", version), ("listener", self.name))
+            yield Sample("kafka_server_socketservermetrics_connections", labels, count)
 
     # -- what connections call
 

@@ -47,6 +47,9 @@ class ApiVersionsHandler:
             return response_frame(ApiKey.API_VERSIONS, OLDEST_FORM, request.correlation_id, refusal)
         message = decode(ApiVersionsRequest, request.version, request.frame, request.position)
         if _is_valid(message, request.version):
+            if request.version >= SOFTWARE_FROM:
+                named = message.client_software_name, message.client_software_version
+                request.connection.software = named
             response = self._answer(message, request.version)
         else:
             response = ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)

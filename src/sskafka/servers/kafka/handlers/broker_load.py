@@ -1,6 +1,6 @@
 """DescribeBrokerLoad: the counters of this broker, which only grow; who asks twice knows the rates."""
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import islice
 
 from sskafka.model.acl import ResourceType
@@ -20,12 +20,12 @@ TOPICS_PER_SLICE = 200
 
 
 class BrokerLoadHandler:
-    """`requests` returns the counters of all APIs."""
+    """`connections` returns the counters of all listeners, `requests` those of all APIs."""
 
     def __init__(
         self,
         replicas: ReplicaManager,
-        connections: ConnectionCounters,
+        connections: Callable[[], Iterable[ConnectionCounters]],
         requests: Callable[[], Iterator[RequestCounters]],
     ) -> None:
         self._replicas = replicas
@@ -42,7 +42,7 @@ class BrokerLoadHandler:
             uptime_ms=usage.uptime_ms,
             cpu_ms=usage.cpu_ms,
             memory_bytes=usage.memory_bytes,
-            connections=self._connections.opened - self._connections.closed,
+            connections=sum(counters.opened - counters.closed for counters in self._connections()),
             replication_bytes_in=self._replicas.counters.bytes_in,
             replication_bytes_out=self._replicas.counters.bytes_out,
             requests=[_request_load(counters) for counters in self._requests() if counters.requests],
