@@ -111,7 +111,7 @@ class NetworkedCluster(ClusterProcesses):
     def __init__(self, directory: Path, network: Network, count: int, settings: Mapping[str, object]) -> None:
         super().__init__(directory, count, settings)
         self.network = network
-        self.bootstrap = ",".join(f"{network.host(node_id)}:{PORT}" for node_id in self.node_ids)
+        self.bootstrap_servers = ",".join(f"{network.host(node_id)}:{PORT}" for node_id in self.node_ids)
 
     def wrapper(self, node_id: int) -> Sequence[str]:
         return ("ip", "netns", "exec", self.network.namespace(node_id))

@@ -82,7 +82,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
             link.unlink(missing_ok=True)
             link.symlink_to(program)
     (programs / "java").unlink(missing_ok=True)
-    kept = {name: value for name, value in os.environ.items() if name not in {"JAVA_HOME", "MAKEFLAGS", "MAKELEVEL"}}
+    others = {"JAVA_HOME", "MAKEFLAGS", "MAKELEVEL", "SPARK_CONF_DIR", "SPARK_SUBMIT_OPTS"}
+    kept = {name: value for name, value in os.environ.items() if name not in others}
     return {**kept, "PATH": str(programs), "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
 

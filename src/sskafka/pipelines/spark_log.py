@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 VARIABLE = "SSKAFKA_SPARK_LOG"
-"""Read by conf/log4j2.properties; users may set it to another path."""
+"""Read by log4j2.properties; users may set it to another path."""
 
 
 def prepare_log() -> None:
