@@ -60,7 +60,7 @@ def source_of(spark: "SparkSession", kind: str, bootstrap: str, topic: str) -> "
         rows = spark.readStream.format("rate-micro-batch").options(rowsPerBatch=2, numPartitions=1).load()
         return rows.selectExpr("cast(cast(value as string) as binary) as value")
     connector = "kafka" if kind == SPARKS_OWN else "sskafka"
-    options = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": "latest"}
+    options = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
     return spark.readStream.format(connector).options(**options).load().select("value")
 
 

@@ -49,6 +49,11 @@ POLL_MS = 500
 SEED = 2011
 TRIGGER = "1 second"
 """A session is shown two micro-batches after it has ended: people wait for it."""
+SPARK_CONF = {
+    "spark.ui.enabled": "true",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+"""With these options Java starts sooner: a demo ends before Java's optimizing compiler has paid off."""
 SETTINGS = {
     "default.replication.factor": "3",
     "offsets.topic.num.partitions": "3",
@@ -98,7 +103,7 @@ def _launch_java() -> None:
     """Java starts while the brokers do."""
     from sskafka.pipelines.session import SessionSettings, launch_java_early  # noqa: PLC0415  needs the extra
 
-    launch_java_early(SessionSettings())
+    launch_java_early(SessionSettings(conf=SPARK_CONF))
 
 
 def _first_port(server: Server, wanted: int | None) -> int:
@@ -236,7 +241,7 @@ class SparkThread:
         from sskafka.pipelines.runner.run import RunSettings, run_pipeline  # noqa: PLC0415  needs the extra
         from sskafka.pipelines.session import stop_session  # noqa: PLC0415  see above
 
-        settings = RunSettings(self._bootstrap, conf={"spark.ui.enabled": "true"})
+        settings = RunSettings(self._bootstrap, conf=SPARK_CONF)
         try:
             run_pipeline(self._pipeline, settings, tell=self._tell, on_progress=self._on_progress, stop=self._stop)
         finally:

@@ -29,6 +29,8 @@ class Log:
     def ends(self, expected: object, *, with_earliest: bool) -> LogEnds:
         return LogEnds(self.latest(), self.earliest(list(self.offsets)) if with_earliest else None)
 
+    starting = latest
+
     def topic_ids(self, topics: Any) -> dict[str, str]:
         return {}
 
@@ -110,3 +112,13 @@ def test_a_log_that_is_shorter_than_it_was_is_not_waited_for(log: Log) -> None:
         assert ends(stream, at(500)) == at(10)
         stream.prepareForTriggerAvailableNow()
         assert ends(stream, at(500)) == at(10)
+
+
+def test_a_stream_starts_where_it_said_first_although_records_arrive(log: Log) -> None:
+    """Spark asks for the start once to plan the end of the first batch, and again to read it."""
+    stream = reader(startingOffsets="latest")
+    assert stream.initialOffset() == at(10)
+    log.append(5)
+    assert ends(stream, at(10)) == at(15)
+    log.append(7)
+    assert stream.initialOffset() == at(10)

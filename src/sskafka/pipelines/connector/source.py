@@ -89,6 +89,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._session: ClusterSession | None = None
+        self._initial: OffsetsJson | None = None
         self._target: Offsets | None = None
         """The end of a query with Trigger.AvailableNow."""
         self._target_ids: TopicIds = {}
@@ -110,9 +111,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """When minOffsetsPerTrigger last started a batch; the first batch need not wait."""
 
     def initialOffset(self) -> OffsetsJson:
-        planner = self._planner()
-        starting = planner.starting()
-        return to_json(starting, _ids_of(planner, starting))
+        """Return where the first batch starts. Spark asks twice, and the end of the log may have moved in between."""
+        if self._initial is None:
+            planner = self._planner()
+            starting = planner.starting()
+            self._initial = to_json(starting, _ids_of(planner, starting))
+        return self._initial
 
     def getDefaultReadLimit(self) -> ReadLimit:
         limit = self._options.max_offsets_per_trigger
