@@ -45,7 +45,7 @@ def test_of_two_runs_that_start_at_once_the_later_one_goes_on(
     stop = threading.Event()
     reporter = RunReporter(load_pipeline(file), bootstrap, "later", stop, lambda _: None)
     with reporter:
-        wait_until(lambda: reporter._has_heard_itself, "the run has heard of itself")
+        wait_until(lambda: reporter._has_read_own_start, "the run has heard of itself")
         assert not stop.is_set()
         events.append(Event(name, "newest", EventType.STARTED, 0))
         wait_until(stop.is_set, "the run is to stop")

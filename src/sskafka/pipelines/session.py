@@ -287,7 +287,7 @@ def _add_java_options(options: str) -> None:
 def _build(settings: SessionSettings) -> "SparkSession":
     from pyspark.sql import SparkSession  # noqa: PLC0415  a second or more
 
-    _leave_errors_to_those_who_catch_them()
+    _keep_pyspark_from_printing_errors()
     builder = SparkSession.builder.appName(settings.app_name)
     if settings.is_connect:
         builder = builder.remote(settings.chosen_master)
@@ -318,7 +318,7 @@ def _submitted_conf() -> dict[str, str]:
     return dict(SparkConf().getAll())
 
 
-def _leave_errors_to_those_who_catch_them() -> None:
+def _keep_pyspark_from_printing_errors() -> None:
     """Keep pyspark from printing the stack traces of Java and Python for each error that it raises."""
     from pyspark.logger import PySparkLogger  # noqa: PLC0415  see above
 

@@ -34,7 +34,7 @@ def test_rows_and_dead_letters_are_those_of_the_last_progress() -> None:
     events = [STARTED, Event("p", "r", EventType.PROGRESS, 101_000, {"queries": queries})]
     (run,) = runs_of([*events, Event("p", "r", EventType.FAILED, 103_000, {"error": "boom"})], 200_000)
     assert (run.rows_in, run.rows_out, run.dead_letters, run.error) == (5, 4, 1, "boom")
-    assert run.heard_ms - run.started_ms == 3_000
+    assert run.last_event_ms - run.started_ms == 3_000
 
 
 def test_the_newest_run_of_each_pipeline() -> None:

@@ -47,7 +47,7 @@ class Log:
 def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     log = Log()
     monkeypatch.setattr(StreamReader, "_planner", lambda _: log)
-    monkeypatch.setattr(StreamReader, "_begin_to_tell_group", lambda *_: None)
+    monkeypatch.setattr(StreamReader, "_begin_group_commit", lambda *_: None)
     monkeypatch.setattr(source.time, "monotonic", lambda: log.now)
     return log
 

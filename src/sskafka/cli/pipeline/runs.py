@@ -93,7 +93,7 @@ def history_row(run: "RunView") -> dict[str, Any]:
         "run": run.run,
         "state": str(run.state),
         "started": datetime.fromtimestamp(run.started_ms / 1000, UTC).isoformat(timespec="seconds"),
-        "seconds": round((run.heard_ms - run.started_ms) / 1000),
+        "seconds": round((run.last_event_ms - run.started_ms) / 1000),
         "rows_in": run.rows_in,
         "rows_out": run.rows_out,
         "dead_letters": run.dead_letters,
@@ -124,7 +124,7 @@ def stop(
         log = EventLog(session, bootstrap)
         run = runs_so_far(log, name)[-1]
         if run.state is RunState.LOST:
-            silent = duration_text(time.time() - run.heard_ms / 1000)
+            silent = duration_text(time.time() - run.last_event_ms / 1000)
             raise CommandError(
                 f"the pipeline {name!r} has been silent for {silent}", "its process is gone; run it again"
             )

@@ -140,7 +140,7 @@ class Reading:
     async def _take(self, answer: FetchAnswer) -> list[tuple[OffsetRange, list[DataBatch]]]:
         wanted = self._left[answer.partition]
         if answer.data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            await self._skip_to_what_is_there(wanted)
+            await self._skip_missing_offsets(wanted)
             return []
         raise_for(answer.data.error_code, f"reading {answer.partition}")
         aborted = [(one.first_offset, one.producer_id) for one in answer.data.aborted_transactions or ()]
@@ -158,7 +158,7 @@ class Reading:
         if next_offset > wanted.start:
             self._note_progress(True)
 
-    async def _skip_to_what_is_there(self, wanted: OffsetRange) -> None:
+    async def _skip_missing_offsets(self, wanted: OffsetRange) -> None:
         earliest = (await list_offsets(self._cluster, {wanted.partition: EARLIEST}))[wanted.partition].offset
         if self._options.fail_on_data_loss:
             raise DataLossError(out_of_range_text(wanted, earliest))

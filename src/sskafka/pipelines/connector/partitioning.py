@@ -16,19 +16,19 @@ def partition_numbers(rows: pa.RecordBatch, topic: str, partition_count: int, ke
     numbers = np.full(rows.num_rows, keyless % partition_count, dtype=np.int64)
     keys = binary_or_nulls(rows, "key")
     if keys.null_count < len(keys):
-        numbers = np.where(_is_there(keys), partitions_of_keys(keys, partition_count), numbers)
+        numbers = np.where(_is_valid(keys), partitions_of_keys(keys, partition_count), numbers)
     if "partition" in rows.schema.names:
         named = rows.column("partition")
-        numbers = np.where(_is_there(named), named.fill_null(0).to_numpy(), numbers)
+        numbers = np.where(_is_valid(named), named.fill_null(0).to_numpy(), numbers)
     wrong = numbers[(numbers < 0) | (numbers >= partition_count)]
     if wrong.size:
         raise UnknownTopicError(f"a row names partition {wrong[0]}, but {topic!r} has {partition_count}")
     return numbers
 
 
-def _is_there(column: pa.Array) -> npt.NDArray[np.bool_]:
-    there: npt.NDArray[np.bool_] = column.is_valid().to_numpy(zero_copy_only=False)
-    return there
+def _is_valid(column: pa.Array) -> npt.NDArray[np.bool_]:
+    valid: npt.NDArray[np.bool_] = column.is_valid().to_numpy(zero_copy_only=False)
+    return valid
 
 
 def partitions_of_keys(keys: pa.BinaryArray, partition_count: int) -> Numbers:

@@ -141,14 +141,14 @@ class Planner:
 
     async def _matching(self, pattern: str) -> list[TopicPartition]:
         try:
-            is_meant = re.compile(pattern).search  # anywhere in the name, as in Spark's own source
+            matches = re.compile(pattern).search  # anywhere in the name, as in Spark's own source
         except re.error as error:
             raise OptionError("subscribePattern", f"{pattern!r} is not a regular expression: {error}") from None
         topics = await Admin(self._cluster).list_topics()
         return [
             TopicPartition(topic.name, number)
             for topic in topics
-            if is_meant(topic.name)
+            if matches(topic.name)
             for number in sorted(topic.partitions)
         ]
 
@@ -270,7 +270,7 @@ class Planner:
         gone = of_other_topics(stop, ids_in(end), now)
         if gone:
             skipped = sum(max(0, offset - begin.get(partition, 0)) for partition, offset in gone.items())
-            self._tell_of_loss(
+            self._report_data_loss(
                 f"{_topics_text(gone)} deleted and created again after the micro-batch was planned: "
                 f"{skipped} offsets of it are gone"
             )
@@ -283,13 +283,13 @@ class Planner:
         stale = of_other_topics(offsets, ids, now)
         if not stale:
             return offsets
-        self._tell_of_loss(
+        self._report_data_loss(
             f"{_topics_text(stale)} deleted and created again: the {sum(stale.values())} offsets up to which the query "
             "had read are those of the old topic and are skipped; reading begins at the start of the new one"
         )
         return {partition: offset for partition, offset in offsets.items() if partition not in stale}
 
-    def _tell_of_loss(self, what: str) -> None:
+    def _report_data_loss(self, what: str) -> None:
         if self._options.fail_on_data_loss:
             raise DataLossError(what)
         logger.warning("%s", what)
@@ -327,7 +327,9 @@ class Planner:
         if lost:
             skipped = sum(_skipped(part, earliest[part.partition], latest[part.partition]) for part in lost)
             first = _lost_text(lost[0], earliest[lost[0].partition], latest[lost[0].partition])
-            self._tell_of_loss(first if self._options.fail_on_data_loss else f"{first}; {skipped} offsets are skipped")
+            self._report_data_loss(
+                first if self._options.fail_on_data_loss else f"{first}; {skipped} offsets are skipped"
+            )
         stop = {one: min(offset, latest[one]) for one, offset in end.items()}
         return {one: min(max(start.get(one, 0), earliest[one]), stop[one]) for one in end}, stop
 

@@ -103,7 +103,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._has_moved = False
         """Whether the last end was after its start: then the next batch is likely to need the earliest offsets, too."""
         self._committed: Offsets | None = None
-        self._telling: tuple[Offsets, asyncio.Task[bool]] | None = None
+        self._group_commit: tuple[Offsets, asyncio.Task[bool]] | None = None
         """The commit to the group that is in progress. It ends when the tasks are planned, or if there are none."""
         self._quiet_until = 0.0
         """No commits to the group before this time: after a failed commit, a query must not wait for the next one."""
@@ -128,17 +128,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target_ids = _ids_of(planner, self._target)
 
     def latestOffset(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:
-        self._begin_to_tell_group(from_json(start))
+        self._begin_group_commit(from_json(start))
         try:
             end = self._next_end(start, limit)
             self._has_moved = end != start
             if self._reads_ahead:
                 self._read_ahead(start, end)
         except BaseException:
-            self._finish_telling()
+            self._finish_group_commit()
             raise
         if not self._has_moved:
-            self._finish_telling()
+            self._finish_group_commit()
         return end
 
     def _next_end(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:
@@ -180,7 +180,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
         tasks = self._tasks(start, end)
-        self._finish_telling()
+        self._finish_group_commit()
         return [RangesPartition(ranges) for ranges in tasks]
 
     def _tasks(self, start: OffsetsJson, end: OffsetsJson) -> list[list[OffsetRange]]:
@@ -212,23 +212,23 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _read(self._options, partition)
 
     def commit(self, end: OffsetsJson) -> None:
-        self._tell_group(from_json(end))
+        self._commit_to_group(from_json(end))
 
-    def _tell_group(self, done: Offsets) -> None:
+    def _commit_to_group(self, done: Offsets) -> None:
         """Commit the start of the next batch to the group. Spark calls `commit` for the last batch late or never."""
-        self._begin_to_tell_group(done)
-        self._finish_telling()
+        self._begin_group_commit(done)
+        self._finish_group_commit()
 
-    def _begin_to_tell_group(self, done: Offsets) -> None:
+    def _begin_group_commit(self, done: Offsets) -> None:
         """Start the commit, which continues while the next batch is planned."""
-        self._finish_telling()
+        self._finish_group_commit()
         if done != self._committed and time.monotonic() >= self._quiet_until:
             session = self._connected()
             commit = session.begin(maybe_commit_progress(session.cluster, self._options.group_id, done))
-            self._telling = done, commit
+            self._group_commit = done, commit
 
-    def _finish_telling(self) -> None:
-        telling, self._telling = self._telling, None
+    def _finish_group_commit(self) -> None:
+        telling, self._group_commit = self._group_commit, None
         if telling is None:
             return
         done, task = telling

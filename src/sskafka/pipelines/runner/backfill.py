@@ -38,7 +38,7 @@ from sskafka.pipelines.runner.run import (
     keeping_signal_handlers,
     masking_secrets,
     prepare_topics,
-    telling_of_java,
+    reporting_java_exit,
 )
 from sskafka.pipelines.session import SessionSettings, Tell, start_session
 
@@ -133,13 +133,13 @@ class _Backfill:
         with lineage, RunReporter(backfill, bootstrap, run_id, stop, self._tell) as reporter:
             with keeping_signal_handlers():
                 spark = start_session(session, self._tell)
-            with telling_of_java():
+            with reporting_java_exit():
                 self._write_all(spark, run_id, reporter, on_progress, stop)
             if reporter.taken_over_by:
                 raise PipelineRunError(f"run {reporter.taken_over_by} of the same backfill has taken over")
-            told = "" if stop.is_set() else finish(self._pipeline)
-        if told:
-            self._tell(told)
+            notice = "" if stop.is_set() else finish(self._pipeline)
+        if notice:
+            self._tell(notice)
         result = RunResult(run_id, progress_of(self._state))
         return BackfillResult(backfill.name, result, is_stopped=not self._state.is_finished(queries_of(backfill)))
 
@@ -168,9 +168,9 @@ class _Backfill:
         from sskafka.pipelines.runner.connectors import check_connector  # noqa: PLC0415  see above
         from sskafka.pipelines.runner.queries import RunContext  # noqa: PLC0415  see above
 
-        told = check_connector(spark, self._backfill)
-        if told:
-            self._tell(told)
+        notice = check_connector(spark, self._backfill)
+        if notice:
+            self._tell(notice)
         context = RunContext(spark, self._backfill, self._settings.bootstrap, "", run_id, dict(self._state.ranges))
         for place, query in enumerate(queries_of(self._backfill)):
             if query in self._state.done:

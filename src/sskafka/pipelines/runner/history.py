@@ -33,7 +33,7 @@ class RunView:
     run: str
     state: RunState
     started_ms: int
-    heard_ms: int
+    last_event_ms: int
     """Time of the last event; for a run that has ended, its end."""
     error: str = ""
     queries: tuple[dict[str, Any], ...] = field(default=())
@@ -78,16 +78,18 @@ def _with(run: RunView, event: Event) -> RunView:
         case EventType.PROGRESS:
             queries = tuple(event.details.get("queries", ()))
             state = RunState.RUNNING if queries and run.state is RunState.STARTING else run.state
-            return replace(run, state=state, queries=queries or run.queries, heard_ms=event.time_ms)
+            return replace(run, state=state, queries=queries or run.queries, last_event_ms=event.time_ms)
         case EventType.STOP_REQUESTED:
             return run if run.state in OVER else replace(run, state=RunState.STOPPING)
         case EventType.STOPPED:
             state = RunState.DONE if event.details.get("is_done") else RunState.STOPPED
-            return replace(run, state=state, heard_ms=event.time_ms)
+            return replace(run, state=state, last_event_ms=event.time_ms)
         case EventType.FAILED:
-            return replace(run, state=RunState.FAILED, error=event.details.get("error", ""), heard_ms=event.time_ms)
+            return replace(
+                run, state=RunState.FAILED, error=event.details.get("error", ""), last_event_ms=event.time_ms
+            )
 
 
 def _as_of(run: RunView, now_ms: float) -> RunView:
-    is_silent = run.state not in OVER and now_ms - run.heard_ms > SILENT_AFTER_MS
+    is_silent = run.state not in OVER and now_ms - run.last_event_ms > SILENT_AFTER_MS
     return replace(run, state=RunState.LOST) if is_silent else run

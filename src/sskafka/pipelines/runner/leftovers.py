@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 LISTS = "_spark_metadata"
 ASIDE = "_cut-off"
 _COMPACT = ".compact"
-_LISTS_LATELY = 10
+_RECENT_LISTS = 10
 _WRITTEN_BY_SPARK = re.compile(r"part-\d{5}-[0-9a-f-]{36}\S*\.parquet")
 
 
@@ -100,7 +100,7 @@ def _unlisted(directory: Path) -> Iterator[Path]:
     """Yield recent files of Spark that are in no list."""
     if not (directory / LISTS).is_dir():
         return
-    since_ns, listed = _lately_ns(directory), listed_names(directory)
+    since_ns, listed = _recent_since_ns(directory), listed_names(directory)
     for file in directory.rglob("part-*.parquet"):
         is_unlisted = _WRITTEN_BY_SPARK.fullmatch(file.name) and file.name not in listed
         if is_unlisted and _is_in_partitions(file, directory) and file.stat().st_mtime_ns > since_ns:
@@ -111,7 +111,7 @@ def _is_in_partitions(file: Path, directory: Path) -> bool:
     return all("=" in folder for folder in file.parent.relative_to(directory).parts)
 
 
-def _lately_ns(directory: Path) -> int:
+def _recent_since_ns(directory: Path) -> int:
     """Return the time after which files count as recent. The directory of lists is older than its first list."""
     lists = [file for _, file in sorted(_lists(directory).items())]
-    return (lists or [directory / LISTS])[-_LISTS_LATELY:][0].stat().st_mtime_ns
+    return (lists or [directory / LISTS])[-_RECENT_LISTS:][0].stat().st_mtime_ns

@@ -22,8 +22,8 @@ from sskafka.pipelines.runner.progress import QueryProgress
 from sskafka.pipelines.session import Tell
 
 LOOK_EVERY_S = 1.0
-SIGN_OF_LIFE_S = 5.0
-LAST_WORD_S = 10.0
+HEARTBEAT_S = 5.0
+LAST_EVENT_TIMEOUT_S = 10.0
 
 
 class RunReporter:
@@ -38,18 +38,18 @@ class RunReporter:
         self._newest: list[dict[str, Any]] = []
         self._written: list[dict[str, Any]] = []
         self._written_at = 0.0
-        self._heard_up_to = 0
+        self._read_up_to = 0
         self._last: Event | None = None
         self._is_over = threading.Event()
         self._failure = ""
         self._thread = threading.Thread(target=self._work, name="pipeline-events", daemon=True)
-        self._has_heard_itself = False
+        self._has_read_own_start = False
         self.taken_over_by = ""
 
     def __enter__(self) -> Self:
         with self._connected() as session:
             log = EventLog(session, self._bootstrap)
-            self._heard_up_to = log.end()
+            self._read_up_to = log.end()
             log.append(self._event(EventType.STARTED, file=str(self._pipeline.path)))
         self._thread.start()
         return self
@@ -65,7 +65,7 @@ class RunReporter:
             case _:
                 self._last = self._event(EventType.STOPPED, is_done=False)
         self._is_over.set()
-        self._thread.join(LAST_WORD_S)
+        self._thread.join(LAST_EVENT_TIMEOUT_S)
 
     def progress(self, queries: Sequence[QueryProgress]) -> None:
         """Publish progress; the thread writes it if it has changed."""
@@ -93,7 +93,7 @@ class RunReporter:
     def _report(self, log: EventLog) -> None:
         while not self._is_over.wait(LOOK_EVERY_S):
             self._write_progress(log)
-            self._listen(log)
+            self._read_requests(log)
             self._failure = ""
         self._write_progress(log)
         assert self._last is not None
@@ -101,24 +101,24 @@ class RunReporter:
 
     def _write_progress(self, log: EventLog) -> None:
         newest = self._newest
-        if newest != self._written or time.monotonic() - self._written_at >= SIGN_OF_LIFE_S:
+        if newest != self._written or time.monotonic() - self._written_at >= HEARTBEAT_S:
             log.append(self._event(EventType.PROGRESS, queries=newest))
             self._written, self._written_at = newest, time.monotonic()
 
-    def _listen(self, log: EventLog) -> None:
+    def _read_requests(self, log: EventLog) -> None:
         end = log.end()
-        for event in log.since(self._heard_up_to):
+        for event in log.since(self._read_up_to):
             if event.pipeline == self._pipeline.name:
-                self._hear(event)
-        self._heard_up_to = end
+                self._handle(event)
+        self._read_up_to = end
 
-    def _hear(self, event: Event) -> None:
+    def _handle(self, event: Event) -> None:
         """Handle an event. If two runs start at the same time, the one whose start event is later continues."""
         if event.type is EventType.STOP_REQUESTED and event.run == self._run:
             self._stop.set()
         elif event.type is EventType.STARTED and event.run == self._run:
-            self._has_heard_itself = True
-        elif event.type is EventType.STARTED and self._has_heard_itself:
+            self._has_read_own_start = True
+        elif event.type is EventType.STARTED and self._has_read_own_start:
             self.taken_over_by = event.run
             self._stop.set()
 

@@ -141,11 +141,11 @@ def _run(
         with keeping_signal_handlers():
             spark = start_session(session, tell)
         run = _Run(pipeline, settings.bootstrap, spark, reporter, stop)
-        with telling_of_java():
+        with reporting_java_exit():
             result = run.go(run_id, tell, on_progress)
-        told = finish(pipeline)
-    if told:
-        tell(told)
+        notice = finish(pipeline)
+    if notice:
+        tell(notice)
     return result
 
 
@@ -168,7 +168,7 @@ def checkpoint_conf(pipeline: Pipeline) -> dict[str, str]:
 
 
 @contextmanager
-def telling_of_java() -> Iterator[None]:
+def reporting_java_exit() -> Iterator[None]:
     """Report that Java has died instead of the call that failed because of it."""
     try:
         yield
@@ -208,7 +208,7 @@ class _Run:
         self._reporter = reporter
         self._stop = stop
         self._totals: dict[str, QueryTotals] = {}
-        self._heard: dict[str, str] = {}
+        self._last_reported: dict[str, str] = {}
         """The start of the newest report that was added, by query."""
         self._leftovers = [Leftovers(path) for path in parquet_paths(pipeline)]
 
@@ -219,9 +219,9 @@ class _Run:
 
         if self._stop.is_set():  # a stop was requested while Spark started
             return RunResult(run_id, [])
-        told = check_connector(self._spark, self._pipeline)
-        if told:
-            tell(told)
+        notice = check_connector(self._spark, self._pipeline)
+        if notice:
+            tell(notice)
         tell("starting the queries")
         with tempfile.TemporaryDirectory(prefix="sskafka-run-") as directory:
             pause = Path(directory) / "pause"
@@ -263,9 +263,9 @@ class _Run:
     def _new_reports(self, query: "StreamingQuery") -> "Sequence[StreamingQueryProgress]":
         """Return new reports. Usually there are none, and Java would write JSON for each report that is requested."""
         newest = query.lastProgress
-        if newest is None or self._heard.get(self._name(query)) == newest.timestamp:
+        if newest is None or self._last_reported.get(self._name(query)) == newest.timestamp:
             return ()
-        self._heard[self._name(query)] = newest.timestamp
+        self._last_reported[self._name(query)] = newest.timestamp
         return query.recentProgress
 
     def _finished(self, run_id: str, queries: "list[StreamingQuery]", on_progress: OnProgress) -> RunResult:
