@@ -1,6 +1,6 @@
 """A background whose work is done step by step, as the test says."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 
 class Steps:
@@ -13,6 +13,11 @@ class Steps:
 
     def in_thread(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
         self.threads.append((work, done))
+
+    def side_by_side(self, syncs: Iterable[Callable[[], None]]) -> None:
+        """One after the other: a simulated disk and its faults are for one thread."""
+        for sync in syncs:
+            sync()
 
     def turn(self) -> None:
         turns, self.turns = self.turns, []

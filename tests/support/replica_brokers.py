@@ -4,7 +4,7 @@ Requests travel as encoded bytes, so the wire codecs are part of what is tested.
 and its answers with it; its disk stays and may have lost what was not synced.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Any
 
@@ -92,6 +92,11 @@ class Threads:
             done(error)
 
         self._call_later(self._random.uniform(0, 0.005), run)
+
+    def side_by_side(self, syncs: Iterable[Callable[[], None]]) -> None:
+        """One after the other: the simulated disk and its faults are for one thread."""
+        for sync in syncs:
+            sync()
 
 
 class ReplicaBroker:

@@ -1,9 +1,11 @@
 """Background work: turns of the event loop, and threads that wait in system calls."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from typing import Protocol
+
+from sskafka.runtime.sync_threads import sync_side_by_side
 
 
 class Background(Protocol):
@@ -18,6 +20,16 @@ class Background(Protocol):
         ...
 
 
+class SyncBackground(Background, Protocol):
+    """Also syncs many files at the same time."""
+
+    def side_by_side(self, syncs: Iterable[Callable[[], None]]) -> None:
+        """Run many syncs at the same time and return after the last one; raise the first error.
+
+        Called by work in a thread."""
+        ...
+
+
 class LoopBackground:
     def __init__(self, loop: asyncio.AbstractEventLoop, executor: Executor) -> None:
         self._loop = loop
@@ -29,3 +41,6 @@ class LoopBackground:
     def in_thread(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
         future = self._loop.run_in_executor(self._executor, work)
         future.add_done_callback(lambda finished: None if finished.cancelled() else done(finished.exception()))
+
+    def side_by_side(self, syncs: Iterable[Callable[[], None]]) -> None:
+        sync_side_by_side(syncs)

@@ -7,10 +7,10 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from sskafka.model.ids import TopicPartition, Uuid
-from sskafka.runtime.background import Background
+from sskafka.runtime.background import SyncBackground
+from sskafka.runtime.sync_threads import FEW_LOGS, new_sync_threads
 from sskafka.storage.checkpoints import (
     CLEANED_OFFSETS,
     HIGH_WATERMARKS,
@@ -34,9 +34,6 @@ from sskafka.storage.partition_directory import (
 from sskafka.storage.recovery.opening import KnownOffsets
 
 LOCK_FILE = ".lock"
-CLOSING_THREADS = 16
-FEW_LOGS = 8
-"""So few logs are closed without threads."""
 PROGRESS_LINES_MAX = 10
 MANY_LOGS = 1000
 """With fewer logs a clean start takes less than a second or two."""
@@ -51,7 +48,7 @@ class LogDir:
         path: str,
         meta: MetaProperties,
         lock: Lock | None,
-        background: Background | None,
+        background: SyncBackground | None,
         on_failure: Callable[[LogDirHealth], None] | None,
         failure: LogDirectoryError | None = None,
     ) -> None:
@@ -311,7 +308,7 @@ def close_logs(logs: Sequence[Log], path: str) -> None:
         for log in logs:
             log.close()
         return
-    with ThreadPoolExecutor(CLOSING_THREADS, thread_name_prefix="sskafka-closing") as executor:
+    with new_sync_threads() as executor:
         syncs = [(log, executor.submit(log.sync_for_closing)) for log in logs if not log.is_closed]
         for number, (log, sync) in enumerate(syncs, start=1):
             try:

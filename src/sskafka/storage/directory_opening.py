@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from sskafka.runtime.background import Background
+from sskafka.runtime.background import SyncBackground
 from sskafka.storage.broker_directory import LogDir, lock_directory
 from sskafka.storage.disk import Disk, Lock
 from sskafka.storage.errors import LogDirectoryError, next_step
@@ -38,7 +38,7 @@ class DirectoryOpening:
         self,
         disk: Disk,
         identity: Identity,
-        background: Background | None,
+        background: SyncBackground | None,
         on_failure: Callable[[LogDirHealth], None] | None,
     ) -> None:
         self._disk = disk

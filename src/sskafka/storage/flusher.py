@@ -2,7 +2,8 @@
 
     append, append, append          each log requests a flush and holds back its acknowledgements
     next turn of the event loop     one append waits: sync on this thread, because a thread would cost more
-                                    several: one thread syncs every log that requested it; the loop continues
+                                    several: a thread syncs every log that requested it; the loop continues;
+                                    many logs, such as a thousand new ones, are synced side by side
     done                            each log advances its recovery point and its ready offset; logs that requested
                                     a flush in the meantime are flushed in the next round
 
@@ -11,11 +12,13 @@ A failed sync takes the log directory offline; see log_directory.py.
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from time import sleep
 from typing import NamedTuple, Protocol
 
-from sskafka.runtime.background import Background
+from sskafka.runtime.background import SyncBackground
 from sskafka.runtime.descriptors import SHORTAGE
+from sskafka.runtime.sync_threads import FEW_LOGS
 from sskafka.storage.errors import TemporaryStorageError
 from sskafka.storage.log_directory import LogDirHealth
 
@@ -44,7 +47,7 @@ class FlushableLog(Protocol):
 class Flusher:
     """One flusher for each log directory. Without a background executor every flush is immediate."""
 
-    def __init__(self, directory: LogDirHealth, background: Background | None = None) -> None:
+    def __init__(self, directory: LogDirHealth, background: SyncBackground | None = None) -> None:
         self._directory = directory
         self._background = background
         self._waiting: dict[FlushableLog, int] = {}  # log -> number of waiting appends
@@ -129,11 +132,12 @@ class Flusher:
         self._background.in_thread(lambda: sleep(_RETRY_S), lambda _: self._next_round())
 
     def _sync_in_thread(self, plans: list[tuple[FlushableLog, FlushPlan]]) -> None:
-        assert self._background is not None
+        background = self._background
+        assert background is not None
         self._is_busy = True
         gone: set[FlushableLog] = set()
         self._gone = gone
-        self._background.in_thread(lambda: _sync_all(plans, gone), lambda error: self._finish(plans, error))
+        background.in_thread(lambda: _sync_all(plans, gone, background), lambda error: self._finish(plans, error))
 
     def _finish(self, plans: list[tuple[FlushableLog, FlushPlan]], error: BaseException | None) -> None:
         self._gone = None
@@ -146,13 +150,22 @@ class Flusher:
         self._next_round()
 
 
-def _sync_all(plans: list[tuple[FlushableLog, FlushPlan]], gone: AbstractSet[FlushableLog]) -> None:
+def _sync_all(
+    plans: list[tuple[FlushableLog, FlushPlan]], gone: AbstractSet[FlushableLog], background: SyncBackground
+) -> None:
+    if len(plans) > FEW_LOGS:
+        background.side_by_side(partial(_sync_one, log, plan, gone) for log, plan in plans)
+        return
     for log, plan in plans:
-        try:
-            sync_files(plan.files)
-        except FileNotFoundError:
-            if log not in gone:  # the directory of a deleted log has been renamed by now
-                raise
+        _sync_one(log, plan, gone)
+
+
+def _sync_one(log: FlushableLog, plan: FlushPlan, gone: AbstractSet[FlushableLog]) -> None:
+    try:
+        sync_files(plan.files)
+    except FileNotFoundError:
+        if log not in gone:  # the directory of a deleted log has been renamed by now
+            raise
 
 
 def sync_files(files: Sequence[Syncable]) -> None:

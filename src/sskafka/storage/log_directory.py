@@ -6,6 +6,7 @@ directory or acknowledged from it until the broker has been restarted and has re
 
 import errno
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,13 +35,14 @@ def is_temporary(error: OSError) -> bool:
 
 
 class LogDirHealth:
-    __slots__ = ("disk", "failure", "no_descriptors", "no_room", "on_failure", "path")
+    __slots__ = ("_failing", "disk", "failure", "no_descriptors", "no_room", "on_failure", "path")
 
     def __init__(self, disk: Disk, path: str, on_failure: Callable[["LogDirHealth"], None] | None = None) -> None:
         self.disk = disk
         self.path = path
         self.failure: LogDirectoryError | None = None
         self.on_failure = on_failure
+        self._failing = threading.Lock()
         self.no_room = Shortage(path, "is full", "logdirectoryfull")
         self.no_descriptors = Shortage(path, "lacks descriptors or memory", "logdirectoryshort")
 
@@ -49,13 +51,17 @@ class LogDirHealth:
             raise self.failure
 
     def fail(self, error: OSError) -> LogDirectoryError:
-        """Take the directory offline and notify its owner once."""
-        if self.failure is None:
-            self.failure = LogDirectoryError(f"log directory {self.path} is offline: {error}{next_step(error)}")
-            _log.error("%s", self.failure)
+        """Take the directory offline and notify its owner once. Several threads may find the failure at once."""
+        with self._failing:
+            is_first = self.failure is None
+            failure = self.failure = self.failure or LogDirectoryError(
+                f"log directory {self.path} is offline: {error}{next_step(error)}"
+            )
+        if is_first:
+            _log.error("%s", failure)
             if self.on_failure is not None:
                 self.on_failure(self)
-        return self.failure
+        return failure
 
     def write_failed(self, error: OSError) -> StorageError:
         """Translate a write error. A full disk and a lack of descriptors or memory are temporary; any other error takes

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from sskafka.model.cordoned_directories import ALL_DIRECTORIES
 from sskafka.model.counters import Sample
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
-from sskafka.runtime.background import Background
+from sskafka.runtime.background import SyncBackground
 from sskafka.storage.broker_directory import LogDir
 from sskafka.storage.clean_shutdown import NO_BROKER_EPOCH
 from sskafka.storage.directory_opening import DirectoryOpening, Identity
@@ -55,7 +55,7 @@ class LogManager:
         disk: Disk,
         directories: Sequence[LogDir],
         metadata_directory: LogDir,
-        background: Background | None,
+        background: SyncBackground | None,
     ) -> None:
         self.directories = list(directories)
         self.metadata_directory = metadata_directory
@@ -81,7 +81,7 @@ class LogManager:
         metadata_path: str | None = None,
         partition_base: int = 0,
         format_as: Callable[[], MetaProperties] | None = None,
-        background: Background | None = None,
+        background: SyncBackground | None = None,
         on_failure: Callable[[LogDirHealth], None] | None = None,
     ) -> "LogManager":
         """Open the log directories. `metadata_path` holds the metadata log; by default the first of `paths`.
@@ -151,7 +151,9 @@ class LogManager:
         is_new: bool,
     ) -> RecoveredFiles:
         try:
-            return recover_files(home.disk, path, config, now_ms, home.known_offsets(topic_partition))
+            recovered = recover_files(home.disk, path, config, now_ms, home.known_offsets(topic_partition))
+            recovered.sync()
+            return recovered
         except OSError as error:
             raise (home.health.write_failed(error) if is_new else home.health.sync_failed(error)) from error
 

@@ -2,18 +2,23 @@
 
 import errno
 import gc
+import threading
+from collections.abc import Callable, Iterable
 from random import Random
 
 import pytest
 from background_steps import Steps
-from logs import NOW_MS, append, batch, reopen
+from logs import NOW_MS, TP, append, batch, reopen
 from simulated_disk import SimulatedDisk
 
-from sskafka.storage.flusher import Flusher
+from sskafka.runtime.sync_threads import FEW_LOGS, SYNC_THREADS, sync_side_by_side
+from sskafka.storage.flusher import Flusher, FlushPlan
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.recovery.opening import open_log
+
+TIMEOUT_S = 30.0
 
 
 @pytest.fixture
@@ -37,8 +42,6 @@ def flusher(directory: LogDirHealth, steps: Steps) -> Flusher:
 
 
 def log_in(directory: LogDirHealth, flusher: Flusher, name: str = "orders-0", **settings: int) -> Log:
-    from logs import TP
-
     config = LogConfig(**{"flush_messages": 1, **settings})  # type: ignore[arg-type]
     log = open_log(directory, f"/data/{name}", TP, config, now_ms=NOW_MS, flusher=flusher)
     log.epochs.assign(0, 0)  # so that no append waits for it; see test_sync_gate.py
@@ -76,6 +79,59 @@ def test_several_appends_share_one_sync_in_a_thread(
     steps.finish_thread()
     assert [log.ready_offset for log in logs] == [2, 1]
     assert len(disk.syncs) == 2
+
+
+class MetLog:
+    """A log whose sync waits until as many syncs as there are threads have begun."""
+
+    def __init__(self, together: threading.Barrier) -> None:
+        self._together = together
+        self.is_flushed = False
+
+    def sync(self) -> None:
+        self._together.wait(TIMEOUT_S)
+
+    def plan_flush(self) -> FlushPlan:
+        return FlushPlan([self], 0, 0)
+
+    def complete_flush(self, plan: FlushPlan) -> None:
+        self.is_flushed = True
+
+
+class ThreadedSteps(Steps):
+    def side_by_side(self, syncs: Iterable[Callable[[], None]]) -> None:
+        sync_side_by_side(syncs)
+
+
+def test_many_logs_are_synced_side_by_side(directory: LogDirHealth) -> None:
+    """The syncs of many logs share the commits of the file system only if they wait together."""
+    steps = ThreadedSteps()
+    flusher = Flusher(directory, steps)
+    together = threading.Barrier(SYNC_THREADS)
+    logs = [MetLog(together) for _ in range(2 * SYNC_THREADS)]
+    for log in logs:
+        flusher.request(log)
+    steps.turn()
+    steps.finish_thread()
+    assert all(log.is_flushed for log in logs)
+
+
+def test_the_first_failure_among_many_takes_the_directory_offline(
+    disk: SimulatedDisk, directory: LogDirHealth, flusher: Flusher, steps: Steps
+) -> None:
+    logs = [log_in(directory, flusher, f"t-{n}") for n in range(FEW_LOGS + 1)]
+    for log in logs:
+        append(log, b"a")
+
+    def broken(operation: str, path: str) -> None:
+        if operation == "sync" and "t-3/" in path:
+            raise OSError(errno.EIO, "broken", path)
+
+    disk.fault = broken
+    steps.turn()
+    steps.finish_thread()
+    assert directory.failure is not None
+    assert {log.ready_offset for log in logs} == {0}, "nothing is acknowledged from an offline directory"
 
 
 def test_who_comes_during_a_sync_waits_for_the_next(directory: LogDirHealth, flusher: Flusher, steps: Steps) -> None:

@@ -6,20 +6,23 @@ derived from the batches is rebuilt: indexes, leader epochs, producer state. The
 open log is on disk and its next recovery starts at its end. Segments with missing or impossible indexes are verified
 and rebuilt even after a clean shutdown.
 
-    finish swaps -> list files -> open segments -> verify if needed -> end offset -> epochs -> producers -> Log
+    finish swaps -> list files -> open segments -> verify if needed -> end offset -> epochs -> producers -> sync -> Log
+
+The sync is a step of its own (`RecoveredFiles.sync`), because it waits for the disk and not for the CPU: logs are
+verified by few threads and synced by many.
 """
 
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
 from sskafka.records.batch import BatchHeader, CorruptBatchError
 from sskafka.storage import leader_epochs, offset_index, time_index
-from sskafka.storage.disk import Disk, DiskEntry
+from sskafka.storage.disk import DirectorySync, Disk, DiskEntry
 from sskafka.storage.errors import CorruptFileError, DamagedLogError
-from sskafka.storage.flusher import Flusher
+from sskafka.storage.flusher import Flusher, Syncable, sync_files
 from sskafka.storage.leader_epochs import NO_EPOCH, LeaderEpochs
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
@@ -64,6 +67,7 @@ def open_log(
     known = KnownOffsets(log_start_offset, recovery_point, was_clean_stop, cleaned_before, high_watermark, kept_before)
     try:
         recovered = recover_files(log_directory.disk, directory, config, now_ms, known)
+        recovered.sync()
     except OSError as error:
         raise log_directory.sync_failed(error) from error
     return make_log(log_directory, directory, topic_partition, config, recovered, flusher, topic_id, report)
@@ -90,6 +94,12 @@ class RecoveredFiles(NamedTuple):
     recovery_point_before: int
     verified_segments: int
     was_cut: bool
+    unsynced: Sequence[Syncable]
+    """What was verified and may be in memory only."""
+
+    def sync(self) -> None:
+        """Sync what was verified. From then on it counts as flushed. Must be done before the log is used."""
+        sync_files(self.unsynced)
 
     def close(self) -> None:
         """Close files that no log uses."""
@@ -98,7 +108,9 @@ class RecoveredFiles(NamedTuple):
 
 
 def recover_files(disk: Disk, directory: str, config: LogConfig, now_ms: int, known: KnownOffsets) -> RecoveredFiles:
-    """Open the files of a log and recover them if needed. May run in any thread; raises OSError."""
+    """Open the files of a log and recover them if needed. May run in any thread; raises OSError.
+
+    The caller must sync the result before it uses it."""
     try:
         opening = _Opening(disk, directory, config, now_ms, known.high_watermark, known.kept_before)
         parts = opening.run(known.log_start_offset, known.recovery_point, known.was_clean_stop, known.cleaned_before)
@@ -108,7 +120,9 @@ def recover_files(disk: Disk, directory: str, config: LogConfig, now_ms: int, kn
             f"the log in {directory} is damaged: {error}; restore it from a copy, or truncate it at the damage: "
             f"`sskafka log verify {home} --repair`"
         ) from error
-    return RecoveredFiles(parts, known.recovery_point, opening.verified_segments, opening.was_cut)
+    return RecoveredFiles(
+        parts, known.recovery_point, opening.verified_segments, opening.was_cut, opening.files_to_sync()
+    )
 
 
 def make_log(
@@ -177,7 +191,6 @@ class _Opening:
         self._finish_epochs(log_start_offset, log_end_offset)
         self._rebuild_producers(self._segments, log_end_offset)
         self._snapshots.keep_only({segment.base_offset for segment in self._segments})
-        self._sync_verified()
         return LogParts(
             segments=self._segments,
             epochs=self._epochs,
@@ -298,14 +311,13 @@ class _Opening:
             if aborted is not None:
                 segment.transaction_index.add(aborted)
 
-    def _sync_verified(self) -> None:
-        """Sync verified files, which may be in memory only. From now on they count as flushed."""
-        for segment in self._segments:
-            if segment.base_offset in self._suspects:
-                for file in segment.all_files():
-                    file.sync()
-        if self._suspects:
-            self._disk.sync_directory(self._directory)
+    def files_to_sync(self) -> list[Syncable]:
+        """Return the verified files, which may be in memory only, and their directory."""
+        if not self._suspects:
+            return []
+        verified = (segment for segment in self._segments if segment.base_offset in self._suspects)
+        files: list[Syncable] = [_SegmentSync(segment) for segment in verified]
+        return [*files, DirectorySync(self._disk, self._directory)]
 
     def _remove_segments_after(self, index: int, problem: str) -> None:
         """Remove everything after the segment at `index`, the newest first: a log cannot be served with a gap."""
@@ -344,6 +356,19 @@ class _Opening:
         elif log_end_offset > log_start_offset:
             self._epochs.replace(_epochs_in(self._segments))
         self._epochs.truncate_from_start(log_start_offset)
+
+
+class _SegmentSync:
+    """The files of a segment, which are opened when they are synced: a log may have thousands of segments."""
+
+    __slots__ = ("_segment",)
+
+    def __init__(self, segment: Segment) -> None:
+        self._segment = segment
+
+    def sync(self) -> None:
+        for file in self._segment.all_files():
+            file.sync()
 
 
 def _first_dirty_offset(cleaned_before: int | None, log_start_offset: int, log_end_offset: int) -> int:

@@ -4,8 +4,10 @@
     take       return the result once; waits until it is there
     close      start nothing new, wait for running recoveries, and close files that nobody took
 
-A thread reads, truncates and syncs the files of one log and touches nothing else. The caller of `take` creates the log.
-After an error in a directory its other logs are not recovered, while the other directories continue.
+A thread reads and truncates the files of one log and touches nothing else; other threads sync the files afterwards,
+because the syncs of many logs side by side share the commits of the file system (runtime/sync_threads.py). The caller
+of `take` creates the log. After an error in a directory its other logs are not recovered, while the other directories
+continue.
 """
 
 import logging
@@ -14,6 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from sskafka.model.ids import TopicPartition
+from sskafka.runtime.sync_threads import new_sync_threads
 from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.recovery.opening import RecoveredFiles
 
@@ -29,7 +32,8 @@ class _Directory:
     """The threads of one log directory and their progress."""
 
     def __init__(self, health: LogDirHealth, threads: int) -> None:
-        self.executor = ThreadPoolExecutor(threads, thread_name_prefix="sskafka-recovery")
+        self._verifying = ThreadPoolExecutor(threads, thread_name_prefix="sskafka-recovery")
+        self._syncing = new_sync_threads()
         self._health = health
         self._lock = threading.Lock()
         self._done = 0
@@ -38,20 +42,37 @@ class _Directory:
     def submit(self, work: Work) -> Future[RecoveredFiles]:
         with self._lock:
             self._total += 1
-        return self.executor.submit(self._recover, work)
+        result: Future[RecoveredFiles] = Future()
+        self._verifying.submit(self._step, result, lambda: self._verify(work, result))
+        return result
 
-    def _recover(self, work: Work) -> RecoveredFiles:
-        self._health.check_online()
+    def close(self) -> None:
+        """Start nothing new, and wait for what runs."""
+        self._verifying.shutdown(cancel_futures=True)
+        self._syncing.shutdown(cancel_futures=True)
+
+    def _step(self, result: Future[RecoveredFiles], step: Callable[[], None]) -> None:
+        """Do one step. An error is the result of the recovery."""
         try:
-            recovered = work()
+            self._health.check_online()
+            step()
         except OSError as error:
-            raise self._health.sync_failed(error) from error
+            result.set_exception(self._health.sync_failed(error))
+        except BaseException as error:
+            result.set_exception(error)
+
+    def _verify(self, work: Work, result: Future[RecoveredFiles]) -> None:
+        recovered = work()
+        self._syncing.submit(self._step, result, lambda: self._sync(recovered, result))
+
+    def _sync(self, recovered: RecoveredFiles, result: Future[RecoveredFiles]) -> None:
+        recovered.sync()
         with self._lock:
             self._done += 1
             done, total = self._done, self._total
         if done == total or done % max(1, total // PROGRESS_LINES_MAX) == 0:
             _log.info("recovered %d of %d logs in %s", done, total, self._health.path)
-        return recovered
+        result.set_result(recovered)
 
 
 class RecoveryPool:
@@ -85,10 +106,10 @@ class RecoveryPool:
 
     def close(self) -> None:
         for directory in self._directories.values():
-            directory.executor.shutdown(cancel_futures=True)
+            directory.close()
         self._directories.clear()
         for future in self._recovered.values():
-            if not future.cancelled() and future.exception() is None:
+            if future.done() and future.exception() is None:
                 future.result().close()
         self._recovered.clear()
 
