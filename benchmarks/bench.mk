@@ -10,7 +10,7 @@ OPENSSL_HEADER := /usr/include/openssl/ssl.h
 RDKAFKA_LIBRARY = $(firstword $(wildcard $(abspath $(VENV))/lib/python3*/site-packages/confluent_kafka.libs/librdkafka-*.so*))
 BENCH_OPTIONS ?=
 
-.PHONY: load bench bench-hot-path bench-grid bench-cluster bench-cores bench-growth bench-transactions bench-groups bench-http bench-kafka bench-compaction bench-failover bench-spark bench-pipeline-latency bench-pipeline-batch
+.PHONY: load bench bench-console bench-hot-path bench-grid bench-cluster bench-cores bench-growth bench-transactions bench-groups bench-http bench-kafka bench-compaction bench-failover bench-spark bench-pipeline-latency bench-pipeline-batch
 
 load: $(LOAD) ## Build the load generator of the benchmarks
 
@@ -52,6 +52,9 @@ bench-transactions: $(STAMP) ## Measure transactions per second and their durati
 
 bench-http: $(STAMP) ## Measure the HTTP server and its effect on Kafka clients
 	$(BIN)/python -m benchmarks.http_calls
+
+bench-console: $(LOAD) ## Measure what an open console costs a Kafka client
+	$(BIN)/python -m benchmarks.console $(BENCH_OPTIONS)
 
 bench-kafka: $(LOAD) ## Compare SSKafka with Apache Kafka in alternating rounds, with goals
 	$(BIN)/python -m benchmarks compare $(BENCH_OPTIONS)

@@ -265,6 +265,22 @@ def test_a_live_tail_shows_new_records_and_stops_with_its_client(broker: BrokerP
         assert [next(matches)["offset"] for _ in range(2)] == [4, 5]
 
 
+def test_a_live_tail_leaves_out_what_nobody_could_read(broker: BrokerProcess, http: HttpClient) -> None:
+    topic, count = create(broker, "fast"), 20_000
+    with http.http.stream("GET", f"/api/v1/topics/{topic}/records/search?follow=true") as response:
+        stream = parsed(response.iter_lines())
+        assert next(stream)[0] == "progress"
+        fill(broker, topic, count, linger_ms=5)
+        shown = 0
+        for name, data in stream:
+            shown += name == "record"
+            if name == "progress" and data["positions"] == {"0": count}:
+                break
+    assert data["looked_at"] - data["matched"] == 0
+    assert shown + data["not_shown"] == count
+    assert data["not_shown"] > data["matched"]
+
+
 def test_scans_are_bounded_and_end_with_their_clients(broker: BrokerProcess) -> None:
     create(broker, "many-tails")
     path = "/api/v1/topics/many-tails/records/search?follow=true"

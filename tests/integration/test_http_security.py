@@ -145,6 +145,31 @@ def test_the_rest_of_adr_0011_has_the_same_acls(secure: SecureHttp) -> None:
             assert "User:bob may not" in refused.text
 
 
+def test_records_of_the_console_have_the_same_acls(secure: SecureHttp) -> None:
+    path = "/api/v1/topics/orders/records"
+    with secure.client("alice") as alice, secure.client("bob") as bob:
+        stored = alice.post(path, json={"value": {"text": "shown to alice"}})
+        assert stored.status_code == 201, stored.text
+        assert "shown to alice" in alice.get(path).text
+        assert "shown to alice" in alice.get(f"{path}/search").text
+        one = f"/api/v1/topics/orders/partitions/0/records/{stored.json()['offset']}"
+        for refused in (
+            bob.get(path),
+            bob.get(one),
+            bob.get(f"{one}/value"),
+            bob.post(path, json={"value": {"text": "x"}}),
+            alice.post(f"{one}/copies", json={"topic": "hidden"}),
+            alice.get("/api/v1/topics/hidden/records"),
+            alice.post("/api/v1/groups/other/offsets", json={"to": "start", "topics": ["orders"]}),
+            bob.delete("/api/v1/groups/billing"),
+        ):
+            assert refused.status_code == 403, refused.text
+            assert "is not authorized" in refused.json()["detail"]
+        for stream in (bob.get(f"{path}/search"), bob.get(f"{path}/download")):
+            assert "shown to alice" not in stream.text
+            assert "TOPIC_AUTHORIZATION_FAILED" in stream.text or "problem" in stream.text
+
+
 def test_without_a_login_only_health_is_served(secure: SecureHttp) -> None:
     with secure.client() as nobody:
         for path in ("/livez", "/readyz", "/healthcheck"):

@@ -22,7 +22,8 @@ from sskafka.servers.http.browsing.pages import size_of
 SLICE_MS: Final = 5.0
 PROGRESS_INTERVAL_MS: Final = 250.0
 TAIL_MATCHES_PER_INTERVAL: Final = 50
-"""More matches of a live tail are counted and not shown: nobody reads 200 records a second."""
+"""More matches of a live tail are not shown: nobody reads 200 records a second. Without a filter the tail does not even
+read them: it goes to the end of the log."""
 _POLL_MS = 200
 _POLL_RECORDS = 500
 
@@ -45,6 +46,7 @@ class ScanProgress(NamedTuple):
     looked_at: int
     matched: int
     not_shown: int
+    """Matches, and records that a live tail has left out, because there were too many of them."""
     read_bytes: int
     elapsed_ms: int
     left: int | None
@@ -87,7 +89,7 @@ class RecordScan:
         self._positions = {partition: span.start for partition, span in spans.items()}
         self._began_ms = cluster.clock.monotonic_ms()
         self._reported_ms = self._began_ms
-        self._looked_at = self._matched = self._not_shown = self._read_bytes = 0
+        self._looked_at = self._matched = self._shown = self._skipped = self._read_bytes = 0
         self._shown_since_report = 0
 
     async def run(self) -> AsyncIterator[Found]:
@@ -110,6 +112,8 @@ class RecordScan:
                 if spent is not None:
                     end = spent
                     break
+                if self._is_tail and self._accepts is None and not self._has_room():
+                    await self._skip_to_end(consumer)
                 if self._now_ms() - self._reported_ms >= PROGRESS_INTERVAL_MS:
                     self._reported_ms, self._shown_since_report = self._now_ms(), 0
                     yield self._progress()
@@ -132,12 +136,25 @@ class RecordScan:
         self._matched += 1
         return True
 
+    def _has_room(self) -> bool:
+        return not self._is_tail or self._shown_since_report < TAIL_MATCHES_PER_INTERVAL
+
     def _may_show(self) -> bool:
-        if self._is_tail and self._shown_since_report >= TAIL_MATCHES_PER_INTERVAL:
-            self._not_shown += 1
+        if not self._has_room():
             return False
+        self._shown += 1
         self._shown_since_report += 1
         return True
+
+    async def _skip_to_end(self, consumer: ConsumerEngine) -> None:
+        """Wait for the next interval and leave out what was written until then."""
+        left_ms = self._reported_ms + PROGRESS_INTERVAL_MS - self._now_ms()
+        await asyncio.sleep(max(0.0, left_ms) / 1000)
+        before = {partition: consumer.position(partition) for partition in consumer.assignment}
+        await consumer.seek_to_end()
+        for partition, offset in before.items():
+            self._positions[partition] = consumer.position(partition)
+            self._skipped += self._positions[partition] - offset
 
     def _drop_finished(self, consumer: ConsumerEngine) -> None:
         for partition in consumer.assignment:
@@ -147,7 +164,7 @@ class RecordScan:
                 consumer.unassign(partition)
 
     def _spent(self) -> ScanEnd | None:
-        if self._matched - self._not_shown >= self._budget.matches_max:
+        if self._shown >= self._budget.matches_max:
             return ScanEnd.MATCHES
         if self._looked_at >= self._budget.records_max:
             return ScanEnd.RECORDS
@@ -161,7 +178,7 @@ class RecordScan:
         return ScanProgress(
             looked_at=self._looked_at,
             matched=self._matched,
-            not_shown=self._not_shown,
+            not_shown=self._matched - self._shown + self._skipped,
             read_bytes=self._read_bytes,
             elapsed_ms=int(self._now_ms() - self._began_ms),
             left=left,

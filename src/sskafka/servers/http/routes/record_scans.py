@@ -28,6 +28,7 @@ from sskafka.servers.http.routes.record_selection import RecordQuery, select
 SCANS_MAX = 16
 """Searches, live tails and downloads at the same time."""
 RECORDS_MAX, SECONDS_MAX, MATCHES_MAX = 10_000_000, 3_600, 10_000
+UNLIMITED = 2**63
 DOWNLOAD_RECORDS_MAX = 1_000_000
 SHOWN_BYTES = 4_096
 CHUNK_BYTES = 64 * 1024
@@ -56,7 +57,7 @@ class SearchQuery(FilteredQuery):
     follow: Annotated[bool, Field(description="Wait for new records; `from` is the end by default.")] = False
     max_records: Annotated[int, Field(ge=1, description="Records to look at."), at_most(RECORDS_MAX)] = 1_000_000
     max_seconds: Annotated[int, Field(ge=1), at_most(SECONDS_MAX)] = 60
-    max_matches: Annotated[int, Field(ge=1), at_most(MATCHES_MAX)] = 100
+    max_matches: Annotated[int, Field(ge=1, description="Not with `follow`."), at_most(MATCHES_MAX)] = 100
     value_bytes: Annotated[int, Field(ge=1, le=64 * 1024)] = SHOWN_BYTES
 
 
@@ -91,7 +92,8 @@ def routes(context: HttpContext) -> APIRouter:
     async def search(topic_name: Name, request: Request, query: Annotated[SearchQuery, Query()]) -> StreamingResponse:
         scan = _Scan(context, request, topic_name, query, scans)
         view = RecordView(query.value_bytes, query.read_key(), query.read_value())
-        budget = ScanBudget(query.max_records, query.max_seconds, query.max_matches)
+        matches_max = UNLIMITED if query.follow else query.max_matches
+        budget = ScanBudget(query.max_records, query.max_seconds, matches_max)
         await scan.open(budget, follow=query.follow)
         return StreamingResponse(
             _events(scan, view), media_type="text/event-stream", headers={"Cache-Control": "no-store"}

@@ -2,7 +2,7 @@
 import { address, get } from "./api.js";
 import { useEffect, useRef, useState } from "./html.js";
 
-const TAIL_RECORDS_MAX = 500;
+export const TAIL_RECORDS_MAX = 500;
 const RENDER_MS = 100; // matches are shown together, a few times a second
 
 const IDLE = { isRunning: false, records: [], progress: null, end: null, error: null, isTail: false };

@@ -9,13 +9,13 @@ import { useData } from "../lib/data.js";
 import { bytes, duration, number, plural } from "../lib/format.js";
 import { html, useEffect, useId, useRef, useState } from "../lib/html.js";
 import { useLive } from "../lib/live.js";
-import { useRecordSearch } from "../lib/record_search.js";
+import { TAIL_RECORDS_MAX, useRecordSearch } from "../lib/record_search.js";
 import { link, replaceQuery } from "../lib/router.js";
 import { useMayChange } from "../lib/session.js";
 
 const PAGE_RECORDS = 50;
 const SEARCH = { max_records: 10_000_000, max_seconds: 600, max_matches: 500 };
-const TAIL = { follow: true, max_records: 10_000_000, max_seconds: 3600, max_matches: 10_000 };
+const TAIL = { follow: true, max_records: 10_000_000, max_seconds: 3600 };
 const ENDS = {
   end: "The search reached the end of the log.",
   max_matches: `The search stopped after ${SEARCH.max_matches} matches.`,
@@ -148,7 +148,7 @@ function Found({ topic, search, schemas, actionsOf, onBrowse }) {
 const progressText = (progress, shown) =>
   `${plural(progress.looked_at, "record")} looked at, ${number(progress.matched)} matched` +
   (progress.not_shown ? ` (${number(progress.not_shown)} not shown: too many a second)` : "") +
-  `, ${bytes(progress.read_bytes)}, ${duration(progress.elapsed_ms)}` + (shown < progress.matched - progress.not_shown ? `, newest ${shown} kept` : "");
+  `, ${bytes(progress.read_bytes)}, ${duration(progress.elapsed_ms)}` + (shown === TAIL_RECORDS_MAX ? `, the newest ${shown} are kept` : "");
 
 const KINDS = [
   { name: "", label: "newest first" }, { name: "start", label: "oldest first" }, { name: "offset", label: "from an offset" },
