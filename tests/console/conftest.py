@@ -8,12 +8,17 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import kafka  # noqa: F401  first imported here: it loads its message schemas in a deprecated way
 
 from browser import DESKTOP, Browser, forget_everything, start_chromium
 from console_cluster import ConsoleCluster, start_console_cluster

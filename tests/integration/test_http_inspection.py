@@ -1,6 +1,7 @@
 """The routes under /api/v1 that show a cluster."""
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,54 @@ def test_counters_of_the_brokers(broker: BrokerProcess, http: HttpClient) -> Non
     assert min(then["cores"], then["cpu_ms"], then["memory_bytes"], then["connections"]) > 0
     produced = next(one for one in after["requests"] if one["name"] == "Produce")
     assert sum(produced["latency_buckets"]) == produced["requests"] > 0
+
+
+def test_elections_of_the_quorum(broker: BrokerProcess, http: HttpClient) -> None:
+    (newest, *_) = ok(http.get("/api/v1/quorum/elections?limit=1"))["elections"]
+    quorum = ok(http.get("/api/v1/cluster"))["quorum"]
+    assert (newest["leader_id"], newest["leader_epoch"]) == (1, quorum["leader_epoch"])
+    assert 0 <= time.time() * 1000 - newest["time_ms"] < 3_600_000
+
+
+def test_settings_of_topics(broker: BrokerProcess, http: HttpClient) -> None:
+    with Connection(broker.bootstrap) as connection:
+        connection.create_topic("with-settings", retention_ms=5000)
+        connection.create_topic("without-settings")
+    own = ok(http.get("/api/v1/configs/topics?name=with-settings&name=without-settings&name=missing"))["topics"]
+    retention = {"name": "retention.ms", "value": "5000"}
+    assert own == [{"topic": "with-settings", "configs": [retention]}, {"topic": "without-settings", "configs": []}]
+    table = {one["name"]: one for one in ok(http.get("/api/v1/settings/topics"))["settings"]}
+    assert table["cleanup.policy"]["choices"] == ["compact", "delete"]
+    assert all(one["documentation"] for one in table.values())
+
+
+def test_who_reads_a_topic(broker: BrokerProcess, http: HttpClient) -> None:
+    with Connection(broker.bootstrap) as connection:
+        connection.create_topic("read", partitions=2)
+    confluent_send(confluent_producer(broker.bootstrap), "read", [Message(b"1"), Message(b"2"), Message(b"3")], 1)
+    consumer = confluent_consumer(
+        broker.bootstrap, group_id="readers-of-it", client_id="the-reader", auto_offset_reset="earliest"
+    )
+    consumer.subscribe(["read"])
+    message = wait_until(lambda: consumer.poll(1), "a record is read", TIMEOUT_S)
+    consumer.commit(message=message, asynchronous=False)
+    found = ok(http.get("/api/v1/topics/read/consumers"))
+    (group,) = found["groups"]
+    assert (group["group_id"], group["partitions"], group["lag"], found["is_complete"]) == ("readers-of-it", 1, 2, True)
+    assert "the-reader" in {reader["client_id"] for reader in found["readers"]}
+    consumer.close()
+    load = ok(http.get("/api/v1/topics/read/load"))
+    assert (load["messages_in"], load["log_bytes"] > 0) == (3, True)
+    (listed,) = ok(http.get("/api/v1/topics?search=read&limit=1"))["topics"]
+    assert (listed["messages_in"], listed["log_bytes"]) == (3, load["log_bytes"])
+    replicas = ok(http.get("/api/v1/topics/read/replicas"))["replicas"]
+    assert [(one["partition"], one["log_end_offset"], one["lag"], one["is_leader"]) for one in replicas] == [
+        (0, 0, 0, True),
+        (1, 3, 0, True),
+    ]
+    assert replicas[1]["copies"][0]["log_bytes"] == load["log_bytes"]
+    for route in ("replicas", "load", "consumers"):
+        assert http.get(f"/api/v1/topics/missing/{route}")[0] == 404
 
 
 def events(lines: Iterator[str]) -> Iterator[tuple[str, Any]]:

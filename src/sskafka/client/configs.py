@@ -7,6 +7,7 @@ from typing import NamedTuple
 from sskafka.client.cluster import Cluster
 from sskafka.client.connection import BrokerConnection
 from sskafka.client.errors import broker_error
+from sskafka.model.config_description import ConfigSource
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -97,6 +98,25 @@ async def describe_topic_setting(cluster: Cluster, topics: Iterable[str], name: 
             for config in result.configs:
                 found[result.resource_name] = config.value or ""
     return found
+
+
+async def describe_topics_own_configs(cluster: Cluster, topics: Iterable[str]) -> dict[str, list[DescribedConfig]]:
+    """Return the settings that each topic has of its own. Topics that cannot be described are left out."""
+    resources = [DescribeConfigsResource(ConfigResourceType.TOPIC, topic, None) for topic in topics]
+    if not resources:
+        return {}
+
+    async def attempt() -> DescribeConfigsResponse:
+        connection = await cluster.any_connection()
+        return await connection.request(DescribeConfigsRequest(resources=resources), DescribeConfigsResponse)
+
+    return {
+        result.resource_name: [
+            _entry(config) for config in result.configs if config.config_source == ConfigSource.DYNAMIC_TOPIC_CONFIG
+        ]
+        for result in (await cluster.retrying(attempt)).results
+        if result.error_code == ErrorCode.NONE
+    }
 
 
 async def alter_configs(

@@ -36,6 +36,7 @@ from sskafka.quorum.committed_metadata import CommittedMetadata
 from sskafka.quorum.control_batches import control_batch
 from sskafka.quorum.describe_quorum import QuorumDescriber
 from sskafka.quorum.driver import QuorumDriver, QuorumNetwork
+from sskafka.quorum.elections import QuorumElection, last_elections
 from sskafka.quorum.formatting import bootstrap_records
 from sskafka.quorum.metadata_log import MetadataLog
 from sskafka.quorum.peer_network import PeerNetwork, voter_addresses, voter_directories, voter_set
@@ -264,6 +265,9 @@ class ControlPlane:
     @property
     def leader_epoch(self) -> int:
         return self._leadership.epoch
+
+    def last_elections(self, count: int) -> list[QuorumElection]:
+        return last_elections(self._log, count)
 
     async def leader_changed(self, timeout_s: float) -> None:
         try:

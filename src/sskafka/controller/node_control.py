@@ -21,6 +21,7 @@ from sskafka.metadata.image import ClusterImage
 from sskafka.model.counters import Sample
 from sskafka.model.ids import Uuid
 from sskafka.model.settings import Settings
+from sskafka.quorum.elections import QuorumElection
 from sskafka.quorum.metadata_feed import MetadataFeed
 from sskafka.raft.messages import LocalRequest, Response
 from sskafka.raft.voters import NO_NODE
@@ -108,6 +109,14 @@ class NodeControl:
         while self._plane.leader_id == known:
             await self._plane.leader_changed(LEADER_WAIT_S)
         return self._plane.leader_id
+
+    async def last_elections(self, count: int) -> list[QuorumElection]:
+        """Return the last elections of the quorum, newest first, as this node's metadata log has them."""
+        return await self.thread.call(self._last_elections(count))
+
+    async def _last_elections(self, count: int) -> list[QuorumElection]:
+        assert self._plane is not None
+        return self._plane.last_elections(count)
 
     async def ask_raft(self, request: LocalRequest) -> Response:
         """Return the answer of this node's Raft state machine, once what it says is on disk."""

@@ -4,6 +4,7 @@ leader         {"known": id}                           -> the id of the active c
 alive          {}                                      -> true: the event loops of the node respond
 not_ready      {}                                      -> why clients cannot be served yet; null when they can
                                                           (on a controller: why it decides nothing yet)
+elections      {"count": number}                       -> the last elections of the quorum, newest first
 samples        {}                                      -> parts: lists of [name, [[label, value]...], value]
 """
 
@@ -36,6 +37,7 @@ class NodeAnswers:
             "leader": self.leader,
             "alive": self.alive,
             "not_ready": self.not_ready,
+            "elections": self.elections,
             "samples": self.samples,
         }
 
@@ -54,6 +56,9 @@ class NodeAnswers:
         if broker is None or broker.epoch != self._control.broker_epoch:  # the metadata may be from before a restart
             return "the broker is not registered yet"
         return None if broker.is_active else "the broker is fenced"
+
+    async def elections(self, details: Mapping[str, Any]) -> list[dict[str, Any]]:
+        return [election._asdict() for election in await self._control.last_elections(details["count"])]
 
     async def samples(self, details: Mapping[str, Any]) -> AsyncIterator[list[Sample]]:
         """Yield the samples in slices, so that the event loop serves requests in between."""

@@ -7,6 +7,7 @@ import { link, useRoute } from "./lib/router.js";
 import { loadSession, useSession } from "./lib/session.js";
 import { PAGES } from "./pages.js";
 import { startLive } from "./lib/live.js";
+import "./lib/load_history.js"; // keeps the traffic from the first moment on, whichever page is shown
 import { ThemeSwitch } from "./components/theme_switch.js";
 import { Toasts } from "./components/toast.js";
 

@@ -7,6 +7,7 @@
  */
 export const PAGES = [
   { name: "overview", title: "Overview", icon: "pulse", load: () => import("./pages/overview.js") },
+  { name: "topics", title: "Topics", icon: "layers", load: () => import("./pages/topics.js") },
   { name: "messages", title: "Messages", icon: "mail", load: () => import("./pages/messages.js") },
   { name: "groups", title: "Groups", icon: "people", load: () => import("./pages/groups.js") },
   { name: "transactions", title: "Transactions", icon: "exchange", load: () => import("./pages/transactions.js") },

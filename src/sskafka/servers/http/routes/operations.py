@@ -6,10 +6,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel
 
-from sskafka.servers.http.caller import caller_of
 from sskafka.servers.http.context import HttpContext
+from sskafka.servers.http.describe_check import check_may_describe
 from sskafka.servers.http.metric_table import BROKER_METRICS, by_sample_name
-from sskafka.servers.http.problems import FORBIDDEN, UNAVAILABLE, Problem
+from sskafka.servers.http.problems import UNAVAILABLE, Problem
 from sskafka.servers.http.prometheus import CONTENT_TYPE, exposition
 
 ALIVE_TIMEOUT_S = 5.0
@@ -41,16 +41,8 @@ def routes(context: HttpContext) -> APIRouter:
 
     @router.get("/metrics", summary="Counters for Prometheus", response_class=PlainTextResponse)
     async def metrics(request: Request) -> PlainTextResponse:
-        await _check_may_see_metrics(context, request)
+        await check_may_describe(context, request, "metrics")
         text = exposition(await context.metrics.collect(), _METRICS)
         return PlainTextResponse(text, media_type=CONTENT_TYPE)
 
     return router
-
-
-async def _check_may_see_metrics(context: HttpContext, request: Request) -> None:
-    """Metrics name topics and groups. They are open where the HTTP server has no security protocol."""
-    security, caller = context.configuration.security, caller_of(request)
-    is_open = not security.has_tls and not security.mechanisms
-    if not is_open and not await context.link.ask("may_see_metrics", **caller._asdict()):
-        raise Problem(FORBIDDEN, f"{caller.principal} may not DESCRIBE the cluster, which metrics need")

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
 
 from sskafka.client.admin import Admin
+from sskafka.client.broker_load import TopicUsage, maybe_broker_loads, topic_usage
 from sskafka.client.cluster import Cluster
 from sskafka.client.configs import Resource, describe_configs
 from sskafka.client.metadata import PartitionView, TopicView
@@ -24,9 +25,14 @@ class TopicSummary(BaseModel):
     replication_factor: int
     under_replicated: int
     offline: int
+    log_bytes: Annotated[int | None, Field(description="Size of all replicas; null if no broker tells.")]
+    messages_in: Annotated[int | None, Field(description="Counted since the brokers have started, as the next two.")]
+    bytes_in: int | None
+    bytes_out: int | None
 
 
 class TopicPage(BaseModel):
+    time_ms: Annotated[int, Field(description="When the counters were read.")]
     topics: list[TopicSummary]
     next_name: Annotated[str | None, Field(description="`after` of the next page; null on the last page.")]
 
@@ -67,10 +73,15 @@ def routes(context: HttpContext) -> APIRouter:
     @router.get("/topics", summary="The topics of the cluster, by name")
     async def topics(request: Request, search: Search = "", after: After = "", limit: Limit = 100) -> TopicPage:
         async with context.clients(request) as clients:
-            found = await Admin(clients.cluster).list_topics(internal=True)
-        named = {topic.name: topic for topic in found}
-        names, following = page(named, search, after, limit)
-        return TopicPage(topics=[_summary(named[name]) for name in names], next_name=following)
+            named = {topic.name: topic for topic in await Admin(clients.cluster).list_topics(internal=True)}
+            names, following = page(named, search, after, limit)
+            loads = await maybe_broker_loads(clients.cluster, names)
+        usage = topic_usage(loads.values())
+        return TopicPage(
+            time_ms=context.clock.now_ms(),
+            topics=[_summary(named[name], usage.get(name)) for name in names],
+            next_name=following,
+        )
 
     @router.get(
         "/topics/{topic_name}",
@@ -116,7 +127,7 @@ def routes(context: HttpContext) -> APIRouter:
     return router
 
 
-def _summary(topic: TopicView) -> TopicSummary:
+def _summary(topic: TopicView, usage: TopicUsage | None) -> TopicSummary:
     partitions = topic.partitions.values()
     return TopicSummary(
         name=topic.name,
@@ -125,6 +136,10 @@ def _summary(topic: TopicView) -> TopicSummary:
         replication_factor=max((len(partition.replicas) for partition in partitions), default=0),
         under_replicated=sum(len(partition.isr) < len(partition.replicas) for partition in partitions),
         offline=sum(partition.leader < 0 for partition in partitions),
+        log_bytes=None if usage is None else usage.log_bytes,
+        messages_in=None if usage is None else usage.messages_in,
+        bytes_in=None if usage is None else usage.bytes_in,
+        bytes_out=None if usage is None else usage.bytes_out,
     )
 
 

@@ -1,7 +1,7 @@
 /**
  * A table with sorting, a search box and the keyboard, which stays fast with tens of thousands of rows.
  *
- * A column: {name, title, value(row), cell(row)?, align?: "end", wide?, hide?: "phone"}. `value` is what the rows are
+ * A column: {name, title, value(row), cell(row)?, align?: "end", wide?, hide?: "phone" | "narrow"}. `value` is what the rows are
  * sorted by, `cell` what is shown. Rows all have the same height, so only those in view (and some more) are in the
  * document; two empty rows keep the room of the others.
  *

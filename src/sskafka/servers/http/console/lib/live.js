@@ -34,6 +34,9 @@ const storeOf = (event) => {
 /** The newest data of an event ("health", "load"); null before the first. */
 export const useLive = (event) => useStore(storeOf(event));
 
+/** Call `watcher` with the data of every event of this name. */
+export const watchLive = (event, watcher) => storeOf(event).watch(watcher);
+
 export const useConnection = () => useStore(connection);
 
 /** Call `reload` whenever the connection is back after it was lost. */
