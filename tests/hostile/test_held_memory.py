@@ -12,7 +12,7 @@ from wire_connection import values_batch
 
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.adr import Consume, Consumed, encode_request
-from sskafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from sskafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 from sskafka.wire.messages.find_coordinator import FindCoordinatorRequest
 from sskafka.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 
@@ -20,6 +20,7 @@ JOIN_VERSION = 3  # a member of these versions need not join twice
 METADATA_BYTES = 1_900_000
 JOINS = 20
 SESSIONS = 13
+FOLLOWER_SESSIONS = 40
 SESSION_PARTITIONS = 19_000
 READ_BYTES = 20 * MEGABYTE
 READERS = 12
@@ -106,3 +107,17 @@ def test_unread_answers_to_adr_consumes(start_scene: Callable[..., Scene], monke
         with AdrConnection(address) as other:
             assert isinstance(other.ask(Consume("large", 0, 0, 1)), Consumed), "a client that reads gets its answer"
         scene.check(250 * MEGABYTE)
+
+
+def test_sessions_of_strangers_that_claim_to_be_brokers(start_scene: Callable[..., Scene]) -> None:
+    """Sessions of followers had no bound on their partitions: they may have 20 million."""
+    scene = start_scene()
+    fetch = FetchRequest(session_epoch=0, max_wait_ms=0, max_bytes=1000, replica_state=ReplicaState(7, 1))
+    fetch.topics = [
+        FetchTopic(topic_id=bytes(range(16)), partitions=[FetchPartition(i) for i in range(SESSION_PARTITIONS)])
+    ]
+    with scene.connect() as connection:
+        session_ids = [connection.call(fetch, 17).session_id for _ in range(FOLLOWER_SESSIONS)]
+    assert all(session_ids[:10])
+    assert not any(session_ids[11:]), "the others fetch without a session"
+    scene.check(150 * MEGABYTE)

@@ -53,7 +53,7 @@ from sskafka.runtime.descriptors import ConnectionDescriptors, SpareDescriptors,
 from sskafka.runtime.event_loop import new_event_loop
 from sskafka.runtime.loop_watchdog import LoopWatchdog
 from sskafka.runtime.tasks import BackgroundTasks, RequestTasks
-from sskafka.servers.kafka.authorization import AllowAll, Authorizer
+from sskafka.servers.kafka.authorization import AllowAll, Authorizer, FailedLoginRecorder, ignore_failed_login
 from sskafka.servers.kafka.client_quotas import ClientQuotaManager, MutationQuota
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
 from sskafka.servers.kafka.handlers.broker_identity import BrokerIdentityHandler
@@ -207,7 +207,15 @@ class Broker:
     ) -> OtherServers:
         replicas = services.replicas if services is not None else None
         secure = partial(self._secure_listeners, context)
-        return OtherServers(context, self._sockets, control, replicas, self._authorizer, secure)
+        return OtherServers(
+            context,
+            self._sockets,
+            control,
+            replicas,
+            self._authorizer,
+            secure,
+            self._failed_login_recorder(),
+        )
 
     def _read_configured_topics(self) -> "on_demand.ConfiguredTopics | None":
         if self.settings["topics.file"] is None:
@@ -387,6 +395,10 @@ class Broker:
             self._stack.callback(self._audit.close)
         return self._audit
 
+    def _failed_login_recorder(self) -> FailedLoginRecorder:
+        audit = self._audit_log()
+        return ignore_failed_login if audit is None else audit.record_failed_login
+
     def _make_authorizer(self, subscribe: Callable[[MetadataListener], None]) -> Authorizer:
         if not self.settings["authorizer.class.name"]:
             return AllowAll()
@@ -412,7 +424,7 @@ class Broker:
             send_buffer_bytes=settings["socket.send.buffer.bytes"],
             receive_buffer_bytes=settings["socket.receive.buffer.bytes"],
         )
-        return Listener(
+        listener = Listener(
             address.name,
             apis,
             authorizer,
@@ -424,6 +436,8 @@ class Broker:
             self._descriptors,
             self._security_of(context, address),
         )
+        listener.on_failed_login = self._failed_login_recorder()
+        return listener
 
     def _counters_of(self, listener: str) -> ConnectionCounters:
         """Return the counters of a listener. They go on when the listener is closed and opened again."""

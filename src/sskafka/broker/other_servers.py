@@ -21,7 +21,7 @@ from sskafka.model.security.listener_settings import client_auth, enabled_mechan
 from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
 from sskafka.replication.replica_manager import ReplicaManager
-from sskafka.servers.kafka.authorization import Authorizer
+from sskafka.servers.kafka.authorization import Authorizer, FailedLoginRecorder
 
 if TYPE_CHECKING:
     from sskafka.servers.local.server import Answer
@@ -44,8 +44,10 @@ class OtherServers:
         replicas: ReplicaManager | None,
         authorizer: Authorizer,
         secure: "Callable[[], on_demand.SecureListeners]",
+        on_failed_login: FailedLoginRecorder,
     ) -> None:
         """`replicas`: None on a node that is only a controller."""
+        self._on_failed_login = on_failed_login
         self._context = context
         self._sockets = sockets
         self._control = control
@@ -99,7 +101,7 @@ class OtherServers:
         secure = self._secure()
         mechanisms = secure.sasl(http).mechanisms if http.uses_sasl else {}
         tls = secure.tls_options(http) if http.uses_tls else None
-        return on_demand.LoginAnswers(mechanisms, self._authorizer, self._counters, tls)
+        return on_demand.LoginAnswers(mechanisms, self._authorizer, self._counters, tls, self._on_failed_login)
 
     def apply(self, settings: Settings) -> None:
         """Use other keys and certificates for new connections to the HTTP server."""

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 from sskafka.client.backoff import Randomness
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConsumerConfig
-from sskafka.client.errors import LogTruncatedError, NoOffsetForPartitionError, broker_error, is_retriable
+from sskafka.client.errors import LogTruncatedError, NoOffsetForPartitionError, fetch_error, is_retriable
 from sskafka.client.fetch_sources import FetchSources
 from sskafka.client.fetched import CompletedFetch, ConsumedRecord
 from sskafka.client.fetcher import NO_EPOCH, NO_REPLICA, FetchAnswer, Position, fetch
@@ -249,7 +249,7 @@ class ConsumerEngine:
         elif data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             await self._reset(answer)
         elif data.error_code != ErrorCode.NONE:
-            raise broker_error(data.error_code, f"fetch of {answer.partition}")
+            raise fetch_error(data.error_code, answer.partition)
         elif data.diverging_epoch.end_offset >= 0:
             self._handle_divergence(answer)
         else:

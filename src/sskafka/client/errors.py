@@ -123,6 +123,14 @@ def produce_error(code: int, message: str | None, partition: TopicPartition) -> 
     return broker_error(code, message or f"produce to {partition}")
 
 
+def fetch_error(code: int, partition: TopicPartition) -> KafkaError:
+    """Return the error for a partition in a Fetch response, which has no message."""
+    if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        return broker_error(code, f"fetch of {partition}: this user needs READ on the topic")
+    error = broker_error(code)
+    return KafkaError(error.code, f"fetch of {partition}: {error}")
+
+
 def raise_for(code: int, message: str | None = None) -> None:
     if code != ErrorCode.NONE:
         raise broker_error(code, message)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConsumerConfig, ProducerConfig
-from sskafka.client.errors import broker_error, is_retriable, raise_for
+from sskafka.client.errors import fetch_error, is_retriable, raise_for
 from sskafka.client.fetcher import FetchAnswer, Position, fetch
 from sskafka.evaluation.load import LoadSpec, Meter, Report
 from sskafka.model.buffers import Buffer
@@ -132,7 +132,7 @@ class BatchConsumerLoad:
 
     def _handle_response(self, answer: FetchAnswer, position: Position) -> tuple[int, int]:
         if answer.data.error_code != ErrorCode.NONE:
-            raise broker_error(answer.data.error_code, f"fetch of {answer.partition}")
+            raise fetch_error(answer.data.error_code, answer.partition)
         buffer = answer.data.records or b""
         records, position.offset = count_records(buffer, position.offset)
         if position.offset >= answer.data.high_watermark:

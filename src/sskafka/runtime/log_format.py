@@ -1,5 +1,8 @@
 """Logs as text, or as a JSON object a line with keys that do not change.
 
+Names that clients have chosen are in the messages. So a message is one line of printable characters: a line break in
+the name of a group would let a client forge lines, an escape sequence would let it control the terminal.
+
 time      UTC, ISO 8601, with milliseconds
 level     DEBUG, INFO, WARNING, ERROR or CRITICAL
 logger    the module that logs
@@ -46,12 +49,23 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
+class TextFormatter(logging.Formatter):
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name in `logging`
+        if not record.message.isprintable():
+            record.message = "".join(map(_shown, record.message))
+        return super().formatMessage(record)
+
+
+def _shown(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape").decode()
+
+
 def configure_logs(level: str, log_format: str, node_id: int = -1, process: str = BROKER, mark: str = "") -> None:
     """Log to stderr. A second call replaces the format of the first one.
 
     `mark`: what tells this broker's lines of text from those of others."""
     suffix = " (HTTP)" if process == HTTP else ""
-    text = logging.Formatter(f"%(asctime)s %(levelname)-7s{mark} %(name)s{suffix}: %(message)s")
+    text = TextFormatter(f"%(asctime)s %(levelname)-7s{mark} %(name)s{suffix}: %(message)s")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter(node_id, process) if log_format == JSON else text)
     logging.basicConfig(level=level, handlers=[handler], force=True)

@@ -1,14 +1,19 @@
-"""The audit log: every decision of the authorizer as a line of JSON, written by a thread of its own.
+"""The audit log: decisions of the authorizer and failed logins as lines of JSON, written by a thread of its own.
 
     {"time": "2026-11-17T10:15:00.123Z", "principal": "User:alice", "host": "10.0.0.7", "listener": "CLIENTS",
      "api": "Fetch", "operation": "READ", "resource_type": "TOPIC", "resource": "orders", "allowed": true}
+    {"time": "2026-11-17T10:15:00.456Z", "user": "bob", "host": "10.0.0.8", "listener": "CLIENTS",
+     "failed_login": "PLAIN: Authentication failed: Invalid username or password"}
 
-Event loops only put decisions into a queue. At most a number of lines a second is written; a line {"dropped": N} tells
-how many are missing. A file that has become too large is renamed to PATH.1, the one before to PATH.2, and so on.
+Event loops only put lines into a queue. At most a number of lines a second is written; a line {"dropped": N} tells how
+many are missing. Anybody can fail to log in, so failed logins have a limit of their own, a tenth of that of decisions,
+which they cannot keep out of the file. Texts of clients are shortened. A file that has become too large is renamed to
+PATH.1, the one before to PATH.2, and so on.
 """
 
 import json
 import logging
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +30,8 @@ log = logging.getLogger(__name__)
 Entry = dict[str, Any]
 
 SECOND_MS = 1000
+TEXT_CHARS_MAX = 1000
+FILE_MODE = 0o640
 
 
 class AuditLog:
@@ -36,7 +43,8 @@ class AuditLog:
         self._per_second_max = settings["audit.log.max.per.second"]
         self._now_ms = now_ms
         self._second = 0
-        self._in_second = self._dropped = 0
+        self._decisions_in_second = self._logins_in_second = self._dropped = 0
+        self._failed_logins_per_second_max = max(1, self._per_second_max // 10)
         self._lock = Lock()
         self._file = self._open()
         self._entries: SimpleQueue[Entry | None] = SimpleQueue()
@@ -55,12 +63,11 @@ class AuditLog:
         """May be called on any thread; does not wait for the disk."""
         now_ms = self._now_ms()
         with self._lock:
-            if now_ms // SECOND_MS != self._second:
-                self._begin_second(now_ms)
-            if self._in_second >= self._per_second_max:
+            self._maybe_begin_second(now_ms)
+            if self._decisions_in_second >= self._per_second_max:
                 self._dropped += 1
                 return
-            self._in_second += 1
+            self._decisions_in_second += 1
         self._entries.put(
             {
                 "time": _text(now_ms),
@@ -70,8 +77,27 @@ class AuditLog:
                 "api": context.api_name,
                 "operation": operation.name,
                 "resource_type": resource_type.name,
-                "resource": name,
+                "resource": name[:TEXT_CHARS_MAX],
                 "allowed": is_allowed,
+            }
+        )
+
+    def record_failed_login(self, listener: str, host: str, user: str, reason: str) -> None:
+        """May be called on any thread; does not wait for the disk. `user` is the name that the client has given."""
+        now_ms = self._now_ms()
+        with self._lock:
+            self._maybe_begin_second(now_ms)
+            if self._logins_in_second >= self._failed_logins_per_second_max:
+                self._dropped += 1
+                return
+            self._logins_in_second += 1
+        self._entries.put(
+            {
+                "time": _text(now_ms),
+                "user": user[:TEXT_CHARS_MAX],
+                "host": host,
+                "listener": listener,
+                "failed_login": reason[:TEXT_CHARS_MAX],
             }
         )
 
@@ -83,8 +109,12 @@ class AuditLog:
         self._thread.join()
         self._file.close()
 
+    def _maybe_begin_second(self, now_ms: int) -> None:
+        if now_ms // SECOND_MS != self._second:
+            self._begin_second(now_ms)
+
     def _begin_second(self, now_ms: int) -> None:
-        self._second, self._in_second = now_ms // SECOND_MS, 0
+        self._second, self._decisions_in_second, self._logins_in_second = now_ms // SECOND_MS, 0, 0
         if self._dropped:
             self._entries.put({"time": _text(now_ms), "dropped": self._dropped})
             self._dropped = 0
@@ -123,7 +153,7 @@ class AuditLog:
         self._file = self._open()
 
     def _open(self) -> TextIO:
-        return self._path.open("a", encoding="utf-8")
+        return open(self._path, "a", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, FILE_MODE))
 
 
 def _text(now_ms: int) -> str:

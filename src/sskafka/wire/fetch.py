@@ -21,7 +21,13 @@ from sskafka.model.ids import ZERO_UUID, Uuid
 from sskafka.wire.apis import API_BY_KEY, ApiKey
 from sskafka.wire.bounds import FETCH_PARTITIONS_MAX
 from sskafka.wire.errors import MalformedMessageError
-from sskafka.wire.fetch_response import FetchedPartition, PartitionTags, Topic, encode_fetch_response
+from sskafka.wire.fetch_response import (
+    FetchedPartition,
+    PartitionTags,
+    Topic,
+    encode_fetch_response,
+    encode_fetch_response_in_slices,
+)
 from sskafka.wire.fields import read_compact_string, read_string, require_count, require_end, require_room, require_text
 from sskafka.wire.varint import decode_uvarint, read_tagged_fields, skip_tagged_fields
 
@@ -34,6 +40,7 @@ __all__ = [
     "Topic",
     "decode_fetch_request",
     "encode_fetch_response",
+    "encode_fetch_response_in_slices",
 ]
 
 LOG_START_OFFSET_FROM = 5

@@ -11,7 +11,7 @@
 Version 12 turned lengths and counts into varints and ended every struct with tagged fields.
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from struct import Struct
 from typing import Any, NamedTuple, TypeAlias
 
@@ -97,6 +97,40 @@ def encode_fetch_response(
     frame.add(_pack_start_v12(correlation_id, throttle_ms, error_code, session_id))
     _flexible_topics(frame, topics)
     frame.add(node_endpoints_section(node_endpoints) if version >= NODE_ENDPOINTS_FROM else NO_TAGS)
+    return frame.finish()
+
+
+def encode_fetch_response_in_slices(
+    version: int,
+    correlation_id: int,
+    session_id: int,
+    topics: Sequence[tuple[Topic, Sequence[FetchedPartition]]],
+    node_endpoints: Sequence[NodeEndpoint],
+) -> Generator[None, None, list[Any]]:
+    """Encode a response with many partitions, without an error code; yield after each partition."""
+    frame = _Frame()
+    is_flexible = version >= FLEXIBLE_FROM
+    if is_flexible:
+        frame.add(_pack_start_v12(correlation_id, 0, 0, session_id))
+        frame.add(encode_uvarint(len(topics) + 1))
+    else:
+        _legacy_start(frame, version, correlation_id, 0, 0, session_id, len(topics))
+    for topic, partitions in topics:
+        if is_flexible:
+            frame.add(topic if isinstance(topic, bytes) else compact_string_field(topic))
+            frame.add(encode_uvarint(len(partitions) + 1))
+        else:
+            _legacy_topic(frame, topic, len(partitions))
+        for partition in partitions:
+            if is_flexible:
+                _flexible_partition(frame, partition)
+            else:
+                _legacy_partition(frame, version, partition)
+            yield
+        if is_flexible:
+            frame.add(NO_TAGS)
+    if is_flexible:
+        frame.add(node_endpoints_section(node_endpoints) if version >= NODE_ENDPOINTS_FROM else NO_TAGS)
     return frame.finish()
 
 
@@ -206,17 +240,33 @@ def _encode_legacy(
     topics: Sequence[tuple[Topic, Sequence[FetchedPartition]]],
 ) -> list[Any]:
     frame = _Frame()
-    if version >= SESSION_FROM:
-        frame.add(_pack_start_v7(correlation_id, throttle_ms, error_code, session_id, len(topics)))
-    else:
-        frame.add(_pack_start_v4(correlation_id, throttle_ms, len(topics)))
+    _legacy_start(frame, version, correlation_id, throttle_ms, error_code, session_id, len(topics))
     for topic, partitions in topics:
-        assert isinstance(topic, str), "versions before 13 have topic names"
-        frame.add(string_field(topic))
-        frame.add(_pack_int32(len(partitions)))
+        _legacy_topic(frame, topic, len(partitions))
         for partition in partitions:
             _legacy_partition(frame, version, partition)
     return frame.finish()
+
+
+def _legacy_start(
+    frame: _Frame,
+    version: int,
+    correlation_id: int,
+    throttle_ms: int,
+    error_code: int,
+    session_id: int,
+    topic_count: int,
+) -> None:
+    if version >= SESSION_FROM:
+        frame.add(_pack_start_v7(correlation_id, throttle_ms, error_code, session_id, topic_count))
+    else:
+        frame.add(_pack_start_v4(correlation_id, throttle_ms, topic_count))
+
+
+def _legacy_topic(frame: _Frame, topic: Topic, partition_count: int) -> None:
+    assert isinstance(topic, str), "versions before 13 have topic names"
+    frame.add(string_field(topic))
+    frame.add(_pack_int32(partition_count))
 
 
 def _legacy_partition(frame: _Frame, version: int, partition: FetchedPartition) -> None:

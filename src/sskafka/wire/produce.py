@@ -12,7 +12,7 @@ Version 9 turned lengths and counts into varints and ended every struct with tag
 `messages.produce` describes the same format; tests compare the two.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from functools import lru_cache
 from struct import Struct
 from struct import error as StructError  # noqa: N812
@@ -246,6 +246,35 @@ def encode_produce_response(
     return _pack_int32(len(body)) + body
 
 
+def encode_produce_response_in_slices(
+    version: int,
+    correlation_id: int,
+    topics: Sequence[tuple[Topic, Sequence[ProducedPartition]]],
+    *,
+    leaders: Leaders,
+    node_endpoints: Sequence[NodeEndpoint],
+) -> Generator[None, None, bytes]:
+    """Encode a response with many partitions; yield after each."""
+    is_flexible = version >= FLEXIBLE_FROM
+    if version < CURRENT_LEADER_FROM:
+        leaders, node_endpoints = {}, ()
+    parts = [_start(is_flexible, correlation_id, len(topics))]
+    for topic, partitions in topics:
+        parts.append(_topic_start(is_flexible, topic, len(partitions)))
+        for partition in partitions:
+            if is_flexible:
+                parts += _flexible_partition(partition, leaders.get((topic, partition[0])))
+            else:
+                parts.append(_legacy_partition(version, partition))
+            yield
+        if is_flexible:
+            parts.append(NO_TAGS)
+    parts.append(_pack_int32(0))
+    if is_flexible:
+        parts.append(node_endpoints_section(node_endpoints))
+    return _pack_int32(sum(map(len, parts))) + b"".join(parts)
+
+
 def encode_produced(version: int, correlation_id: int, topic: Topic, produced: ProducedPartition) -> bytes:
     """Return the whole frame of a response for one partition without an error message, the usual case."""
     index, error_code, base_offset, append_time_ms, log_start_offset, _, _ = produced
@@ -286,20 +315,39 @@ def _encode_flexible(
     leaders: Leaders,
     node_endpoints: Sequence[NodeEndpoint],
 ) -> bytes:
-    parts = [_pack_flexible_start(correlation_id), encode_uvarint(len(topics) + 1)]
+    parts = [_start(True, correlation_id, len(topics))]
     for topic, partitions in topics:
-        parts.append(topic if isinstance(topic, bytes) else compact_string_field(topic))
-        parts.append(encode_uvarint(len(partitions) + 1))
+        parts.append(_topic_start(True, topic, len(partitions)))
         for partition in partitions:
-            parts.append(_pack_partition_v5(*partition[:5]))
-            parts.append(_flexible_record_errors(partition[6]) if partition[6] else _NO_RECORD_ERRORS)
-            parts.append(compact_string_field(partition[5]))
-            leader = leaders.get((topic, partition[0]))
-            parts.append(NO_TAGS if leader is None else b"\x01" + current_leader_field(0, leader))
+            parts += _flexible_partition(partition, leaders.get((topic, partition[0])))
         parts.append(NO_TAGS)
     parts.append(_pack_int32(throttle_ms))
     parts.append(node_endpoints_section(node_endpoints))
     return b"".join(parts)
+
+
+def _start(is_flexible: bool, correlation_id: int, topic_count: int) -> bytes:
+    if is_flexible:
+        return _pack_flexible_start(correlation_id) + encode_uvarint(topic_count + 1)
+    return _pack_start(correlation_id, topic_count)
+
+
+def _topic_start(is_flexible: bool, topic: Topic, partition_count: int) -> bytes:
+    if not is_flexible:
+        return _name_field(topic) + _pack_int32(partition_count)
+    name = topic if isinstance(topic, bytes) else compact_string_field(topic)
+    return name + encode_uvarint(partition_count + 1)
+
+
+def _flexible_partition(
+    partition: ProducedPartition, leader: CurrentLeader | None
+) -> tuple[bytes, bytes, bytes, bytes]:
+    return (
+        _pack_partition_v5(*partition[:5]),
+        _flexible_record_errors(partition[6]) if partition[6] else _NO_RECORD_ERRORS,
+        compact_string_field(partition[5]),
+        NO_TAGS if leader is None else b"\x01" + current_leader_field(0, leader),
+    )
 
 
 _NO_RECORD_ERRORS = b"\x01"  # an empty compact array
@@ -316,10 +364,9 @@ def _encode_legacy(
     topics: Sequence[tuple[Topic, Sequence[ProducedPartition]]],
     throttle_ms: int,
 ) -> bytes:
-    parts = [_pack_start(correlation_id, len(topics))]
+    parts = [_start(False, correlation_id, len(topics))]
     for topic, partitions in topics:
-        parts.append(_name_field(topic))
-        parts.append(_pack_int32(len(partitions)))
+        parts.append(_topic_start(False, topic, len(partitions)))
         parts.extend(_legacy_partition(version, partition) for partition in partitions)
     parts.append(_pack_int32(throttle_ms))
     return b"".join(parts)

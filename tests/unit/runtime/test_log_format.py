@@ -1,7 +1,8 @@
+import io
 import json
 import logging
 
-from sskafka.runtime.log_format import BROKER, DETAILS, JsonFormatter
+from sskafka.runtime.log_format import BROKER, DETAILS, JsonFormatter, TextFormatter
 
 
 def formatted(record: logging.LogRecord) -> dict[str, object]:
@@ -34,3 +35,25 @@ def test_errors_and_details_have_keys_of_their_own() -> None:
         )
     assert str(found["error"]).endswith("ValueError: no")
     assert found["details"] == {"a": 1}
+
+
+def written(message: str, *arguments: object, error: Exception | None = None) -> str:
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(TextFormatter("%(levelname)s %(message)s"))
+    trace = None if error is None else (type(error), error, None)
+    handler.handle(logging.LogRecord("sskafka.test", logging.WARNING, "", 1, message, arguments, trace))
+    return stream.getvalue()
+
+
+def test_a_message_of_text_is_one_line() -> None:
+    line = written("%s may not READ GROUP %s", "User:bob", "g\n2026-11-17 INFO all is well\r\x1b[2J\u2028x")
+    assert line == "WARNING User:bob may not READ GROUP g\\n2026-11-17 INFO all is well\\r\\x1b[2J\\u2028x\n"
+
+
+def test_other_texts_are_unchanged() -> None:
+    assert written("topic %s", "Grüße") == "WARNING topic Grüße\n"
+
+
+def test_tracebacks_have_their_lines() -> None:
+    assert written("failed", error=ValueError("why")).splitlines()[1:] == ["ValueError: why"]

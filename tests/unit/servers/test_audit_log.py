@@ -84,6 +84,41 @@ def test_lines_above_the_limit_are_counted(tmp_path: Path) -> None:
     assert [line.get("resource", line.get("dropped")) for line in lines(path)] == ["0", "1", "2", 7, "later"]
 
 
+def test_a_failed_login_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    audit = AuditLog(settings(path), Time().now_ms)
+    audit.record_failed_login("CLIENTS", "10.0.0.8", "bob", "PLAIN: Authentication failed")
+    audit.close()
+    assert lines(path) == [
+        {
+            "time": "2023-11-14T22:13:20.000Z",
+            "user": "bob",
+            "host": "10.0.0.8",
+            "listener": "CLIENTS",
+            "failed_login": "PLAIN: Authentication failed",
+        }
+    ]
+
+
+def test_strangers_cannot_keep_decisions_out_of_the_file(tmp_path: Path) -> None:
+    path, time = tmp_path / "audit.log", Time()
+    audit = AuditLog(settings(path, max_per_second=20), time.now_ms)
+    for _ in range(1000):
+        audit.record_failed_login("CLIENTS", "10.0.0.8", "x" * 100_000, "PLAIN: Authentication failed")
+    record(audit, "orders")
+    audit.close()
+    written = lines(path)
+    assert [len(line["user"]) for line in written if "user" in line] == [1000, 1000]
+    assert [line["resource"] for line in written if "resource" in line] == ["orders"]
+    assert written[-1]["dropped"] == 998
+
+
+def test_other_users_of_the_machine_cannot_read_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    AuditLog(settings(path), Time().now_ms).close()
+    assert path.stat().st_mode & 0o007 == 0
+
+
 def test_a_large_file_is_renamed_and_few_are_kept(tmp_path: Path) -> None:
     path, time = tmp_path / "audit.log", Time()
     for number in range(5):

@@ -4,6 +4,7 @@ from itertools import product
 from random import Random
 
 import pytest
+from tests.support.steps import finished
 
 from sskafka.model.ids import ZERO_UUID, EpochEnd
 from sskafka.wire.codec import MalformedMessageError, decode, encode
@@ -15,6 +16,7 @@ from sskafka.wire.fetch import (
     Topic,
     decode_fetch_request,
     encode_fetch_response,
+    encode_fetch_response_in_slices,
 )
 from sskafka.wire.header import decode_response_header
 from sskafka.wire.leaders import CurrentLeader, NodeEndpoint
@@ -230,6 +232,16 @@ def test_responses_are_encoded_like_the_compiled_codec(version: int, shape: list
         expected = expected_response(version, topics, 70, 123)
         assert response_of(version, frame) == expected
         assert frame.endswith(encode(expected, version))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("shape", [[1], [], [0], [1, 2], [130]])
+def test_responses_are_the_same_in_slices(version: int, shape: list[int]) -> None:
+    topic: Topic = "orders" if version < 13 else TOPIC_ID
+    topics = [(topic, [fetched_partition(index, [b"batch"], [(1, 2)]) for index in range(n)]) for n in shape]
+    endpoints = [NodeEndpoint(3, "host", 9092)]
+    expected = encode_fetch_response(version, 77, 0, 0, 123, topics, node_endpoints=endpoints)
+    assert joined(finished(encode_fetch_response_in_slices(version, 77, 123, topics, endpoints))) == joined(expected)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

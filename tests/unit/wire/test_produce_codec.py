@@ -4,6 +4,7 @@ from itertools import product
 from random import Random
 
 import pytest
+from tests.support.steps import finished
 
 from sskafka.model.ids import ZERO_UUID
 from sskafka.wire.codec import MalformedMessageError, decode, encode
@@ -16,6 +17,7 @@ from sskafka.wire.produce import (
     Topic,
     decode_produce_request,
     encode_produce_response,
+    encode_produce_response_in_slices,
 )
 
 VERSIONS = range(3, 14)
@@ -153,6 +155,20 @@ def test_responses_are_encoded_like_the_compiled_codec(version: int, shape: list
         frame = encode_produce_response(version, 77, topics, 9)
         assert response_of(version, frame) == expected_response(version, topics, 9)
         assert frame.endswith(encode(expected_response(version, topics, 9), version))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("shape", [[1], [], [0], [1, 2], [130]])
+def test_responses_are_the_same_in_slices(version: int, shape: list[int]) -> None:
+    topic = topic_of(version)
+    topics: list[tuple[Topic, list[ProducedPartition]]] = [
+        (topic, [(index, 6, -1, -1, 5, "no", ()) for index in range(partitions)]) for partitions in shape
+    ]
+    leaders = {(topic, 0): CurrentLeader(3, 4)}
+    endpoints = [NodeEndpoint(3, "host", 9092)]
+    expected = encode_produce_response(version, 77, topics, leaders=leaders, node_endpoints=endpoints)
+    steps = encode_produce_response_in_slices(version, 77, topics, leaders=leaders, node_endpoints=endpoints)
+    assert finished(steps) == expected
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -48,7 +48,7 @@ OWN = (
     Setting("topics.file", STRING, None, None, READ_ONLY, MEDIUM,
             "JSON file with topics that are created once as many brokers as voters are registered.", own=True),
     Setting("audit.log", STRING, "", None, READ_ONLY, MEDIUM,
-            "File to which every decision of the authorizer is written, a line of JSON each; empty: no audit log.",
+            "File to which decisions of the authorizer and failed logins are written as lines of JSON; empty: none.",
             own=True),
     Setting("audit.log.max.bytes", INT, 104857600, AtLeast(1024), READ_ONLY, LOW,
             "Size at which the audit log is renamed and a new file is started.", own=True),

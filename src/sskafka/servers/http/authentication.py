@@ -60,7 +60,7 @@ class Authentication:
         try:
             principal = await self._principal(header)
         except LoginRefusedError as error:
-            await self._refuse_login(str(error), scope, receive, send)
+            await self._refuse_login(error, scope, receive, send)
         except (BrokerGoneError, RefusedError):
             await problem(503, "the broker cannot check the login now")(scope, receive, send)
         else:
@@ -76,8 +76,8 @@ class Authentication:
                 return await self._logins.by_token(credentials.strip())
         raise LoginRefusedError(f"the authentication scheme {scheme[:20]!r} is not supported")
 
-    async def _refuse_login(self, reason: str, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._link.ask("login_failed", host=host_of(scope), reason=reason)
+    async def _refuse_login(self, error: LoginRefusedError, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._link.ask("login_failed", host=host_of(scope), user=error.user, reason=str(error))
         await asyncio.sleep(self._delay_s)
         await self._refuse("the login is not valid", ', error="invalid_token"', scope, receive, send)
 

@@ -25,6 +25,9 @@ _TOKEN = re.compile(r"[-._~+/A-Za-z0-9]+=*")
 class LoginRefusedError(Exception):
     """The credentials are wrong. The text is for the log of the broker, not for the client."""
 
+    user = ""
+    """The name that the client has given."""
+
 
 class HttpLogins:
     def __init__(self, link: LocalLink, mechanisms: tuple[str, ...]) -> None:
@@ -43,6 +46,7 @@ class HttpLogins:
                 return await self._by_mechanism(mechanism, user, password)
             except LoginRefusedError as error:
                 refusal = error
+        refusal.user = user
         raise refusal
 
     async def by_token(self, token: str) -> str:

@@ -5,7 +5,7 @@ groups and transactional ids (request.py). Everybody may call ApiVersions. acl_r
 """
 
 from collections.abc import Callable, Iterable
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from sskafka.model.acl import AclOperation, ResourceType
 
@@ -32,6 +32,14 @@ class RequestContext(Protocol):
 
     @property
     def api_name(self) -> str: ...
+
+
+FailedLoginRecorder: TypeAlias = Callable[[str, str, str, str], None]
+"""Called when a client could not authenticate: listener, address of the client, user name that it has given, reason."""
+
+
+def ignore_failed_login(listener: str, host: str, user: str, reason: str) -> None:
+    """Record nothing: there is no audit log."""
 
 
 class Authorizer(Protocol):

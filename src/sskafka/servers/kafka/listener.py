@@ -13,7 +13,7 @@ from sskafka.model.counters import AcceptorCounters, ConnectionCounters, Sample
 from sskafka.model.values import value
 from sskafka.runtime.descriptors import ConnectionDescriptors
 from sskafka.servers.acceptor import Acceptor
-from sskafka.servers.kafka.authorization import Authorizer
+from sskafka.servers.kafka.authorization import Authorizer, FailedLoginRecorder, ignore_failed_login
 from sskafka.servers.kafka.closing_log import ClosingLog
 from sskafka.servers.kafka.connection import Connection
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
@@ -91,6 +91,7 @@ class Listener:
         self._unauthenticated: dict[Connection, int] = {}
         self.on_damaged_file: Callable[[File], None] = lambda file: None
         """Called when a read from the disk, for a response, has found a batch that does not match its checksum."""
+        self.on_failed_login: FailedLoginRecorder = ignore_failed_login
         self.acceptor_counters = AcceptorCounters(name)
         self._connections: set[Connection] = set()
         self._address_of: dict[Connection, str] = {}
@@ -173,6 +174,10 @@ class Listener:
 
     def authenticated(self, connection: Connection) -> None:
         self._unauthenticated.pop(connection, None)
+
+    def authentication_failed(self, connection: Connection, reason: str, user: str = "") -> None:
+        self.counters.failed_authentications += 1
+        self.on_failed_login(self.name, connection.host, user, reason)
 
     def log_closing(self, peer: str, reason: str) -> None:
         self._closing_log.log(self.name, peer, reason, self.tick)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from sskafka.metadata.quota_limits import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE
 from sskafka.model.acl import AclOperation
 from sskafka.servers.kafka.client_quotas import ClientQuotaManager, user_of
+from sskafka.servers.kafka.handlers.fetch.long_fetch import LONG_FETCH_BYTES
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.sliced_handlers import Handler
 from sskafka.wire.apis import API_BY_KEY, Api, ApiKey
@@ -160,6 +161,8 @@ class _Use:
 
 def _is_of_a_node(api: Api, request: Request) -> bool:
     if api.key == ApiKey.FETCH:
+        if len(request.frame) > LONG_FETCH_BYTES:
+            return False  # the handler decodes it in slices, and exempts nodes then
         return decode_fetch_request(request.frame, request.position, request.version).replica_id >= 0
     return api.key == ApiKey.ADD_PARTITIONS_TO_TXN and request.version >= _OF_BROKERS_FROM
 

@@ -1,7 +1,7 @@
 """Logins of HTTP clients: the broker checks them, the HTTP process runs them over the private socket.
 
 login_step       {"mechanism", "exchange", "message"}   -> {"exchange", "answer", "principal"}, or {"error"}
-login_failed     {"host", "reason"}                     -> null: a client could not log in; counted and logged
+login_failed     {"host", "user", "reason"}             -> null: a client could not log in; counted and logged
 may_see_metrics  {"principal", "host"}                  -> whether the client may DESCRIBE the cluster
 tls_options      {"known": number}                      -> {"number", "options"}, once the number is another one
 
@@ -22,7 +22,7 @@ from sskafka.model.listeners import HTTP_NAME
 from sskafka.model.security.errors import SaslError
 from sskafka.runtime.tls.contexts import TlsOptions
 from sskafka.servers.adr.caller import http_caller
-from sskafka.servers.kafka.authorization import Authorizer
+from sskafka.servers.kafka.authorization import Authorizer, FailedLoginRecorder
 from sskafka.servers.kafka.closing_log import ClosingLog
 from sskafka.servers.kafka.security.mechanisms import SaslExchange, SaslMechanism
 from sskafka.servers.local.server import Answer
@@ -38,7 +38,9 @@ class LoginAnswers:
         authorizer: Authorizer,
         counters: ConnectionCounters,
         tls: TlsOptions | None,
+        on_failed_login: FailedLoginRecorder,
     ) -> None:
+        self._on_failed_login = on_failed_login
         self._mechanisms = mechanisms
         self._authorizer = authorizer
         self._counters = counters
@@ -87,6 +89,7 @@ class LoginAnswers:
         self._counters.failed_authentications += 1
         reason = f"HTTP authentication failed: {details['reason']}"
         self._log.log(HTTP_NAME, details["host"], reason, int(time.monotonic()))
+        self._on_failed_login(HTTP_NAME, details["host"], details["user"], reason)
 
     async def may_see_metrics(self, details: Mapping[str, Any]) -> bool:
         caller = http_caller(details, "Metrics")

@@ -10,8 +10,9 @@ for the transaction coordinator, as any other request does.
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
+from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.handlers.batch_inspection import BatchInspection
-from sskafka.servers.kafka.handlers.produce_results import Appended, refused_rows
+from sskafka.servers.kafka.handlers.produce_results import Appended, Results, refused_row, refused_rows
 from sskafka.servers.kafka.long_requests import LongRequest, Steps
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.produce import PartitionRecords, ProduceRequestView, Topic, decode_produce_request
@@ -48,6 +49,8 @@ class LongProduce:
         error = self._handler.refusal_of_all(long, produce)
         yield None
         if error is not None:
+            if produce.acks:
+                return (yield from self._handler.answer_in_slices(long, _all_refused(produce, error), failed=False))
             response = self._handler.refuse_all(long, produce, error)
         else:
             appended = Appended([], [], False)
@@ -57,6 +60,8 @@ class LongProduce:
                     appended = yield from self._append(long, produce, piece, appended)
                     yield None
             appended = self._handler.still_waiting(produce.acks, appended)
+            if produce.acks and not appended.waits:
+                return (yield from self._handler.answer_in_slices(long, appended.results, failed=appended.failed))
             response = self._handler.answer(long, produce, appended, long.slot)
         return NO_RESPONSE if produce.acks == 0 else response
 
@@ -82,6 +87,10 @@ class LongProduce:
 def _pieces(topic: Topic, entries: list[PartitionRecords]) -> Iterator[Piece]:
     for start in range(0, len(entries), PIECE_PARTITIONS):
         yield topic, entries[start : start + PIECE_PARTITIONS]
+
+
+def _all_refused(produce: ProduceRequestView, error: ErrorCode) -> Results:
+    return [(topic, [refused_row(index, error) for index, _ in entries]) for topic, entries in produce.topics]
 
 
 def _refused(appended: Appended, refusals: "Refusals") -> Appended:

@@ -11,7 +11,7 @@ that are too large to be inspected on the event loop (batch_inspection.py). Requ
 in pieces (long_produce.py).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
@@ -38,18 +38,19 @@ from sskafka.servers.kafka.handlers.produce_results import (
     refused_rows,
     replace_by_error,
 )
-from sskafka.servers.kafka.long_requests import LONG_REQUEST_BYTES
+from sskafka.servers.kafka.long_requests import LONG_REQUEST_BYTES, LongRequest, Steps
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.response_slot import ResponseSlot
 from sskafka.storage.append_checks import ExpensiveBatchError
 from sskafka.storage.errors import RecordTooLargeError, RejectedAppendError, StorageError
-from sskafka.wire.leaders import CurrentLeader
+from sskafka.wire.leaders import CurrentLeader, NodeEndpoint
 from sskafka.wire.produce import (
     PartitionRecords,
     ProduceRequestView,
     decode_only_batch,
     decode_produce_request,
     encode_produce_response,
+    encode_produce_response_in_slices,
     encode_produced,
 )
 
@@ -64,6 +65,7 @@ RECORD_OVERHEAD_BYTES: Final = 14  # of the smallest message in any format
 _length_and_magic_at = Struct(">i4xb").unpack_from
 ADMIN_CLIENT_ID = "__admin_client"  # with this client id, Kafka's tools may write to internal topics
 _ACKS = {0, 1, ACKS_ALL}
+Leaders = dict[tuple[str | bytes, int], CurrentLeader]
 
 
 class MalformedBatchError(KafkaError):
@@ -176,6 +178,22 @@ class ProduceHandler:
             return self.failure_response(request, appended.results)
         return encode_produce_response(request.version, request.correlation_id, appended.results)
 
+    def answer_in_slices(self, long: LongRequest, results: Results, *, failed: bool) -> Steps:
+        """Return the response to a request with many partitions."""
+        leaders: Leaders = {}
+        if failed:
+            for topic, rows in results:
+                for row in rows:
+                    self.note_leader(topic, row, leaders)
+                    yield None
+        endpoints = self.endpoints_of(leaders, long)
+        yield None
+        return (
+            yield from encode_produce_response_in_slices(
+                long.version, long.correlation_id, results, leaders=leaders, node_endpoints=endpoints
+            )
+        )
+
     def _transactional_produce(self) -> "TransactionalProduce | None":
         if self._transactional is None and self._make_transactional is not None:
             self._transactional = self._make_transactional(self.carry_out)
@@ -206,20 +224,25 @@ class ProduceHandler:
 
     def failure_response(self, request: Request, results: Results) -> bytes:
         """Encode the response, with the leaders of partitions that this broker does not lead."""
-        leaders: dict[tuple[str | bytes, int], CurrentLeader] = {}
+        leaders: Leaders = {}
         for topic, rows in results:
             for row in rows:
-                leadership = self._replicas.leadership_of(topic, row[0]) if row[1] in WRONG_BROKER else None
-                if leadership is not None:
-                    leaders[topic, row[0]] = CurrentLeader(leadership.leader_id, leadership.leader_epoch)
-        endpoints = (
-            self._view.endpoints({leader.leader_id for leader in leaders.values()}, request.listener_name)
-            if leaders and self._view is not None
-            else ()
-        )
+                self.note_leader(topic, row, leaders)
+        endpoints = self.endpoints_of(leaders, request)
         return encode_produce_response(
             request.version, request.correlation_id, results, leaders=leaders, node_endpoints=endpoints
         )
+
+    def note_leader(self, topic: str | bytes, row: Row, leaders: Leaders) -> None:
+        """Add the leader of a partition whose batch failed because this broker does not lead it."""
+        leadership = self._replicas.leadership_of(topic, row[0]) if row[1] in WRONG_BROKER else None
+        if leadership is not None:
+            leaders[topic, row[0]] = CurrentLeader(leadership.leader_id, leadership.leader_epoch)
+
+    def endpoints_of(self, leaders: Leaders, request: Request) -> Sequence[NodeEndpoint]:
+        if not leaders or self._view is None:
+            return ()
+        return self._view.endpoints({leader.leader_id for leader in leaders.values()}, request.listener_name)
 
     def _append_all(self, request: Request, produce: ProduceRequestView, inspections: Inspections) -> Appended:
         now_ms = self._clock.now_ms()
@@ -371,7 +394,10 @@ class DelayedProduce(DelayedOperation):
                 if outcome is not ErrorCode.NONE:
                     replace_by_error(wait, outcome)
         request = self._request
-        if self._failed:
+        if isinstance(request, LongRequest):
+            steps = self._handler.answer_in_slices(request, self._results, failed=self._failed)
+            request.connection.begin_long_request(request, steps, alone=True)
+        elif self._failed:
             self._slot.complete(self._handler.failure_response(request, self._results))
         else:
             self._slot.complete(encode_produce_response(request.version, request.correlation_id, self._results))

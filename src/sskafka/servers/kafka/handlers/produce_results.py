@@ -31,13 +31,13 @@ class Appended(NamedTuple):
 def refused_rows(refusals: Mapping[tuple[Topic, int], ErrorCode]) -> Results:
     rows: dict[Topic, list[Row]] = {}
     for (topic, index), error in refusals.items():
-        rows.setdefault(topic, []).append(_failed(index, error))
+        rows.setdefault(topic, []).append(refused_row(index, error))
     return list(rows.items())
 
 
 def replace_by_error(wait: Wait, error: ErrorCode) -> None:
-    wait.rows[wait.position] = _failed(wait.rows[wait.position][0], error)
+    wait.rows[wait.position] = refused_row(wait.rows[wait.position][0], error)
 
 
-def _failed(index: int, error: ErrorCode) -> Row:
+def refused_row(index: int, error: ErrorCode) -> Row:
     return (index, error, NO_OFFSET, NO_OFFSET, NO_OFFSET, None, ())

@@ -55,7 +55,7 @@ class PlainMechanism:
         password = self._users().get(login.user)
         is_right = hmac.compare_digest((password or "").encode(), login.password.encode())
         if password is None or not is_right:
-            raise SaslError("Authentication failed: Invalid username or password")
+            raise SaslError("Authentication failed: Invalid username or password", login.user)
         return SaslStep(b"", f"User:{login.user}")
 
 
@@ -82,7 +82,10 @@ class _ScramSteps:
         if not self._has_begun:
             self._has_begun = True
             return SaslStep(self._exchange.first(message))
-        answer = self._exchange.final(message)
         exchange = self._exchange
+        try:
+            answer = exchange.final(message)
+        except SaslError as error:
+            raise SaslError(str(error), exchange.user) from None
         principal = exchange.principal or f"User:{exchange.user}"
         return SaslStep(answer, principal, exchange.expires_ms, exchange.is_token)

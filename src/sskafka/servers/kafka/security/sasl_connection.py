@@ -201,7 +201,7 @@ class SaslConnection(Connection):
 
     def _fail(self, frame: bytes | None, error: SaslError) -> None:
         """Send the answer, if there is one, and close the connection after the delay. Read nothing in the meantime."""
-        self._listener.counters.failed_authentications += 1
+        self._listener.authentication_failed(self, f"{self._mechanism}: {error}", error.user)
         self._exchange = None
         self._apis = RestrictedApis(self._listener.apis, frozenset())
         self.hold()

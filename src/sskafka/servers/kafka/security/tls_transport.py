@@ -131,8 +131,9 @@ class TlsTransport(asyncio.BufferedProtocol):
             self._send_encrypted()
         except (ssl.SSLError, _UnnamedClientError) as error:
             self._send_encrypted()  # the alert that tells the client why
-            self._listener.counters.failed_authentications += 1
-            self._connection.refuse(f"SSL handshake failed: {_reason(error)}")
+            reason = f"SSL handshake failed: {_reason(error)}"
+            self._listener.authentication_failed(self._connection, reason)
+            self._connection.refuse(reason)
         else:
             self._send_encrypted()
             self._read()

@@ -58,14 +58,13 @@ class FollowerSession(FetchSession):
         self._watches: dict[Key, Watch] = {}
         self._full_check_ms = now_ms
 
-    def update(self, fetch: FetchRequestView) -> None:
-        super().update(fetch)
+    def update(self, fetch: FetchRequestView, named: Iterable[Target]) -> None:
+        super().update(fetch, named)
         if self.last_used_ms - self._full_check_ms >= FULL_CHECK_INTERVAL_MS:
             self._full_check_ms = self.last_used_ms
             self._due = dict(self.targets)
-        for topic, partitions in fetch.topics:
-            for partition in partitions:
-                self.make_due((topic, partition[0]))
+        for target in named:
+            self.make_due((target.topic, target.index))
 
     def due(self) -> list[Target]:
         return list(self._due.values())
@@ -115,5 +114,8 @@ class FollowerSession(FetchSession):
             watch.partition.follower_waiters.pop(watch, None)
 
     def close(self) -> None:
-        for key in list(self.targets):
-            self.forget(key)
+        for watch in self._watches.values():
+            watch.partition.follower_waiters.pop(watch, None)
+        self._watches.clear()
+        self._due.clear()
+        self.targets.clear()

@@ -148,14 +148,20 @@ class FollowerReader:
     )
 
     def __init__(
-        self, replicas: ReplicaManager, request: Request, fetch: FetchRequestView, session: FollowerSession | None
+        self,
+        replicas: ReplicaManager,
+        request: Request,
+        fetch: FetchRequestView,
+        session: FollowerSession | None,
+        *,
+        may_replicate: bool,
     ) -> None:
         self._session = session
         self._last_fetch = session.last_fetch if session is not None else None
         self._replicas = replicas
         self._replica_id = fetch.replica_id
         self._broker_epoch = fetch.replica_epoch
-        self._may_replicate = request.may_on_cluster(AclOperation.CLUSTER_ACTION)
+        self._may_replicate = may_replicate
         self._is_new = True
         self._version = request.version
 

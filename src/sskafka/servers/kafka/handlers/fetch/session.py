@@ -74,11 +74,12 @@ class FetchSession:
     def forget(self, key: Key) -> None:
         self.targets.pop(key, None)
 
-    def update(self, fetch: FetchRequestView) -> None:
+    def update(self, fetch: FetchRequestView, named: Iterable[Target]) -> None:
+        """Apply the changes of a request. `named` are its partitions."""
         for topic, partitions in fetch.forgotten:
             for index in partitions:
                 self.forget((topic, index))
-        for target in targets_of(fetch):
+        for target in named:
             known = self.targets.get((target.topic, target.index))
             if known is not None:
                 target.seen = known.seen

@@ -6,8 +6,8 @@
     (s, n)  n > 0            changes to session s, whose next epoch must be n
 
 An incremental response contains a partition only if it has data, an error, or offsets that are new to the client.
-The session of a consumer without partitions is closed. The partitions of all sessions of consumers are bounded, too,
-because a session may name thousands.
+The session of a consumer without partitions is closed. The partitions of all sessions are bounded, too, because a
+session may name thousands.
 """
 
 from collections import OrderedDict
@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.servers.kafka.handlers.fetch.follower_session import FollowerSession
-from sskafka.servers.kafka.handlers.fetch.session import EPOCH_MAX, FetchSession, Target, targets_of
+from sskafka.servers.kafka.handlers.fetch.session import EPOCH_MAX, FetchSession, Target
 from sskafka.wire.fetch import FetchedPartition, FetchRequestView
 
 NO_SESSION = 0
@@ -23,8 +23,8 @@ INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
 EVICTABLE_AFTER_MS = 120_000
 MANY_PARTITIONS = 500
-CONSUMER_PARTITIONS_MAX = 200_000
-"""Partitions of the sessions of all consumers together; a consumer above that fetches without a session."""
+SESSION_PARTITIONS_MAX = 200_000
+"""Partitions of the sessions of all consumers together, and of all followers; above that, a client has no session."""
 
 
 class FetchContext:
@@ -86,28 +86,30 @@ class FetchSessions:
         self._limit = limit
         self._random_int = random_int
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
-        self._consumer_partitions = 0
+        self._consumer_partitions = self._follower_partitions = 0
 
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def context_of(self, fetch: FetchRequestView, uses_topic_ids: bool, now_ms: float) -> FetchContext:
-        """Return the session of a request. Raise KafkaError if it does not exist or has another epoch."""
+    def context_of(
+        self, fetch: FetchRequestView, named: list[Target], uses_topic_ids: bool, now_ms: float
+    ) -> FetchContext:
+        """Return the session of a request, which names some partitions.
+
+        Raise KafkaError if the session does not exist or has another epoch."""
         if fetch.session_epoch in {FINAL_EPOCH, INITIAL_EPOCH}:
             self._close(fetch.session_id)
-            targets = list(targets_of(fetch))
             session = None
             if fetch.session_epoch == INITIAL_EPOCH:
-                session = self._maybe_open(fetch, targets, uses_topic_ids, now_ms)
-            return FetchContext(targets, session, incremental=False)
+                session = self._maybe_open(fetch, named, uses_topic_ids, now_ms)
+            return FetchContext(named, session, incremental=False)
         session = self._resume(fetch, uses_topic_ids, now_ms)
         before = len(session.targets)
-        session.update(fetch)
-        if not session.is_followers:
-            self._consumer_partitions += len(session.targets) - before
-            if self._consumer_partitions > CONSUMER_PARTITIONS_MAX and len(session.targets) > before:
-                self._close(session.session_id)
-                raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)  # the client continues with all its partitions
+        session.update(fetch, named)
+        added = len(session.targets) - before
+        if self._count(session, added) > SESSION_PARTITIONS_MAX and added > 0:
+            self._close(session.session_id)
+            raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)  # the client continues with all its partitions
         if not session.targets and not session.is_followers:
             self._close(session.session_id)
             return FetchContext([], None, incremental=False)
@@ -138,7 +140,8 @@ class FetchSessions:
         is_follower = fetch.replica_id >= 0
         if is_follower:
             self._close_before(fetch.replica_id, fetch.replica_epoch)
-        if not is_follower and self._consumer_partitions + len(targets) > CONSUMER_PARTITIONS_MAX:
+        known = self._follower_partitions if is_follower else self._consumer_partitions
+        if known + len(targets) > SESSION_PARTITIONS_MAX:
             return None
         if len(self._sessions) >= self._limit and not self._evict(is_follower, now_ms):
             return None
@@ -151,7 +154,7 @@ class FetchSessions:
             session = FollowerSession(session_id, targets, uses_topic_ids, now_ms, follower)
         else:
             session = FetchSession(session_id, targets, uses_topic_ids, now_ms)
-            self._consumer_partitions += len(session.targets)
+        self._count(session, len(session.targets))
         self._sessions[session_id] = session
         return session
 
@@ -180,6 +183,13 @@ class FetchSessions:
     def _close(self, session_id: int) -> None:
         session = self._sessions.pop(session_id, None)
         if session is not None:
-            if not session.is_followers:
-                self._consumer_partitions -= len(session.targets)
+            self._count(session, -len(session.targets))
             session.close()
+
+    def _count(self, session: FetchSession, added: int) -> int:
+        """Return how many partitions all sessions of this kind have, with those that were added to this one."""
+        if session.is_followers:
+            self._follower_partitions += added
+            return self._follower_partitions
+        self._consumer_partitions += added
+        return self._consumer_partitions
