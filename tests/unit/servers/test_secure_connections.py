@@ -254,6 +254,31 @@ def test_a_certificate_names_the_client(tmp_path: Path) -> None:
     assert asyncio.run(run()) == "User:alice"
 
 
+@pytest.mark.parametrize("piece_bytes", [1_000, 16_384, 50_000, 70_000, 1_000_000])
+def test_a_large_request_arrives_in_pieces_of_any_size(tmp_path: Path, piece_bytes: int) -> None:
+    """The loop is not woken for each of them, but it is for the last."""
+    certificates = Certificates(tmp_path)
+    request = METADATA + bytes(400_000)
+    framed = len(request).to_bytes(4, "big") + request
+    small = len(METADATA).to_bytes(4, "big") + METADATA
+
+    async def run() -> None:
+        served, port = await serving(tls_security(certificates))
+        context = client_context(TlsOptions(truststore_location=str(certificates.ca)))
+        reader, writer = await asyncio.open_connection("localhost", port, ssl=context)
+        for stream in (framed, small, framed, small):
+            for start in range(0, len(stream), piece_bytes):
+                writer.write(stream[start : start + piece_bytes])
+                await writer.drain()
+                await asyncio.sleep(0.0005)
+            size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), 10), "big")
+            await reader.readexactly(size)
+        writer.close()
+        await served.listener.stop()
+
+    asyncio.run(run())
+
+
 def test_a_stalled_or_garbled_handshake_ends_without_harm(tmp_path: Path) -> None:
     async def run() -> None:
         served, port = await serving(tls_security(Certificates(tmp_path), "required"))

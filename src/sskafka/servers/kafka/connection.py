@@ -109,6 +109,11 @@ class Connection(Outgoing):
         return bool(self._tail)
 
     @property
+    def missing_bytes(self) -> int:
+        """Return how much of a large request has not arrived yet."""
+        return 0 if self._large is None else self._large.size_bytes - self._large.filled_bytes
+
+    @property
     def has_pending_requests(self) -> bool:
         """Return whether requests are being handled. Responses that the client does not read do not count."""
         return bool(self._slots)

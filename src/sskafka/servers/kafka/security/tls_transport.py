@@ -6,6 +6,8 @@
 Rules
 - Both buffers are shared by all connections of the listener. asyncio's and uvloop's own TLS transports keep 256 KB for
   each connection and call the connection once for every record of 16 KB.
+- While a large request arrives, the loop is woken for READ_BYTES or for its rest, not for every record: clients encrypt
+  slowly enough to wake it 60 times for a megabyte.
 - Steps of handshakes wait for their turn (fair_turns.py), so that thousands of handshakes delay the requests of others
   by a few milliseconds and no more.
 - The connection counts from the moment it is accepted. The listener closes connections whose handshake or
@@ -14,6 +16,7 @@ Rules
 
 import asyncio
 import logging
+import socket
 import ssl
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -33,6 +36,8 @@ HANDSHAKE_BYTES_MAX = 128 * 1024
 """Bytes that may wait for a handshake step. OpenSSL takes certificate chains of at most 100 KB."""
 RECORD_BYTES = 16 * 1024
 ENCRYPTED_CHUNK_BYTES = 256 * 1024
+READ_BYTES = 128 * 1024
+ENCRYPTED_RECORD_BYTES_MAX = RECORD_BYTES + 512
 
 
 class TlsTransport(asyncio.BufferedProtocol):
@@ -43,6 +48,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         "_is_established",
         "_is_in_queue",
         "_listener",
+        "_low_water",
         "_mapping_rules",
         "_outgoing",
         "_reading_paused",
@@ -71,6 +77,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._is_established = False
         self._is_in_queue = False
         self._reading_paused = False
+        self._low_water = 1
 
     # -- the protocol of the socket
 
@@ -89,7 +96,7 @@ class TlsTransport(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         self._incoming.write(self._listener.encrypted_view[:nbytes])
         if self._is_established:
-            self._read()
+            self._read(nbytes)
         elif self._incoming.pending > HANDSHAKE_BYTES_MAX:
             self._connection.drop("too many bytes before the end of the TLS handshake")
         else:
@@ -152,7 +159,7 @@ class TlsTransport(asyncio.BufferedProtocol):
 
     # -- bytes
 
-    def _read(self) -> None:
+    def _read(self, received_bytes: int = 0) -> None:
         """Decrypt what has arrived, and pass it on in pieces as large as the connection's buffer."""
         connection, tls, incoming = self._connection, self._tls, self._incoming
         assert tls is not None
@@ -177,6 +184,19 @@ class TlsTransport(asyncio.BufferedProtocol):
             self._send_encrypted()
         if is_at_end:  # the client has sent close_notify and waits for ours
             self.close()
+        elif received_bytes >= RECORD_BYTES or self._low_water > 1:  # a slow client would seem to be silent
+            self._expect(connection.missing_bytes - incoming.pending - ENCRYPTED_RECORD_BYTES_MAX)
+
+    def _expect(self, missing_bytes: int) -> None:
+        """Let the operating system wake the loop when so many bytes have arrived, which the client has announced.
+
+        Encrypted bytes are more than what they contain, so these arrive for sure, or the end of the connection. OpenSSL
+        may have the beginning of a record."""
+        low_water = max(1, min(missing_bytes, READ_BYTES))
+        if low_water != self._low_water and self._socket is not None and not self._socket.is_closing():
+            self._low_water = low_water
+            own: socket.socket = self._socket.get_extra_info("socket")
+            own.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, low_water)
 
     def _send_encrypted(self) -> None:
         if self._writer is not None and self._outgoing.pending:
