@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AclBindingFilter, AclOperation, AclPermissionType, AdminClient, NewTopic, ResourceType
+from confluent_kafka.admin import ResourcePatternType as Pattern
+from tests.support.certificates import Certificates
 
 import sskafka
 import sskafka.coordination.transaction_coordinator  # on the broker's loop, pytest would take long to rewrite it
@@ -28,6 +30,9 @@ sinks:
   - topic: {{topic: copies, value: value}}
 trigger: available-now
 """
+EVERY_ACL_OF_ORDERS = AclBindingFilter(
+    ResourceType.TOPIC, "orders", Pattern.LITERAL, None, None, AclOperation.ANY, AclPermissionType.ANY
+)
 ROWS = [(str(number), f"value {number}") for number in range(20)]
 
 
@@ -51,6 +56,40 @@ def test_both_connectors_take_the_same_options(spark: "SparkSession", mechanism:
             found = spark.read.format(connector).options(**options, subscribe="orders").load()
             values = [bytes(row.value).decode() for row in found.select("value").collect()]
             assert sorted(values) == sorted([value for _, value in ROWS] * 2)
+
+
+@pytest.mark.parametrize("connector", ["kafka", "sskafka"])
+def test_refusals_have_the_reason_that_kafkas_client_gives(
+    spark: "SparkSession", tmp_path: Path, connector: str
+) -> None:
+    users = {"admin": "admin-secret", "alice": "alice-secret"}
+    rules = [{"allow_principal": "alice", "operation": ["Read"], "topic": "orders"}]
+    with sskafka.Broker({"super.users": "User:admin"}, tls=True, sasl=users, acls=rules) as broker:
+        as_admin = {**broker.login("admin").librdkafka(), "log_level": 0}
+        admin, producer = AdminClient(as_admin), Producer(as_admin)
+        producer.produce("orders", b"first")
+        assert producer.flush(30) == 0
+        alice = {f"kafka.{name}": text for name, text in broker.login("alice", "PLAIN").kafka().items()}
+        short = {"kafka.default.api.timeout.ms": "8000", "kafka.request.timeout.ms": "5000"}
+        jaas = alice["kafka.sasl.jaas.config"].replace("alice-secret", "wrong")
+        for options, said in (
+            ({"kafka.sasl.jaas.config": jaas}, "Invalid username or password"),
+            ({"kafka.ssl.truststore.location": str(Certificates(tmp_path).ca)}, "(?i)ssl handshake.*failed"),
+        ):
+            read = spark.read.format(connector).options(**alice | short | options, subscribe="orders")
+            with pytest.raises(Exception, match=said):
+                read.load().count()
+        stream = spark.readStream.format(connector).options(**alice, subscribe="orders", startingOffsets="earliest")
+        query = stream.load().writeStream.format("memory").queryName(f"of_{connector}").start()
+        query.processAllAvailable()
+        assert spark.table(f"of_{connector}").count() == 1
+        (removed,) = admin.delete_acls([EVERY_ACL_OF_ORDERS]).values()
+        assert len(removed.result(30)) == 1
+        producer.produce("orders", b"second")
+        assert producer.flush(30) == 0
+        with pytest.raises(Exception, match=r"(?i)not authorized|authorization|may not"):
+            query.awaitTermination(120)
+        assert spark.table(f"of_{connector}").count() == 1
 
 
 def pipeline_of(directory: Path, properties: dict[str, str]) -> Pipeline:

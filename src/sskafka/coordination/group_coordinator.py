@@ -14,6 +14,7 @@ from sskafka.coordination.completions import NO_REQUESTER
 from sskafka.coordination.context import CoordinatorContext, CoordinatorEnvironment, Operation, ShardParameters
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
 from sskafka.coordination.runtime import CoordinatorRuntime
+from sskafka.groups.assignment_pauses import AssignmentPauses
 from sskafka.groups.classic_group import State
 from sskafka.groups.classic_requests import Joining
 from sskafka.groups.consumer_group import Topic, Topics
@@ -66,6 +67,7 @@ class GroupCoordinator:
         self._image = ClusterImage()
         self._topics: Topics | None = None
         self._timings: dict[str, ConsumerTimings] = {}
+        self._pauses = AssignmentPauses(thread_time_ns)
         self.runtime: CoordinatorRuntime[GroupCoordinatorShard] = CoordinatorRuntime(
             CONSUMER_OFFSETS, replicas, self._make_shard, environment
         )
@@ -81,6 +83,7 @@ class GroupCoordinator:
             parameters.is_writable,
             self._new_member_id,
             thread_time_ns,
+            self._pauses,
         )
 
     def timings_of(self, group_id: str) -> ConsumerTimings:

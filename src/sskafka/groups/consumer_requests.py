@@ -1,7 +1,7 @@
 """ConsumerGroupHeartbeat: with it, members join, report their subscription and partitions, get assignments, and leave.
 
     heartbeat -> update the member -> [subscription or topics changed: group epoch + 1]
-              -> [target older than the group epoch, and the assignment interval is over: new target]
+              -> [target older than the group epoch, and assignment interval and pause are over: new target]
               -> the member's next step towards the target -> response
 
 No request waits: a member learns of a new target with its next heartbeat. A member that does not heartbeat within the
@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from sskafka.groups import consumer_records as records
+from sskafka.groups.assignment_pauses import AssignmentPauses
 from sskafka.groups.assignors import NOTHING, Partitions
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.groups.consumer_heartbeat import (
@@ -93,6 +94,7 @@ class ConsumerRequests:
         is_writable: Callable[[], bool],
         cpu_ns: CpuClock,
         take_memory: Callable[[int, int], bool],
+        pauses: AssignmentPauses,
     ) -> None:
         self._groups = groups
         self._topics = topics
@@ -103,6 +105,7 @@ class ConsumerRequests:
         self._is_writable = is_writable
         self._take_memory = take_memory
         self._topic_changes = TopicChanges(cpu_ns)
+        self._pauses = pauses
 
     # -- ConsumerGroupHeartbeat
 
@@ -274,7 +277,15 @@ class ConsumerRequests:
         is_too_soon = group.assigned_at_ms and interval_ms and now_ms < group.assigned_at_ms + interval_ms
         if group.target_epoch >= group.epoch or is_too_soon:
             return draft
-        return self._plus(draft, *self._new_target(group, now_ms))
+        topics = self._topics()
+        partitions = sum(topics[name].partition_count for name in group.subscribed_topics if name in topics)
+        if self._pauses.is_paused(partitions, now_ms):
+            if not group.target_epoch:  # members of a new group have no epoch to wait with
+                text = "Other groups with many partitions are being assigned. Try again."
+                raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, text)
+            return draft
+        with self._pauses.measured(partitions, now_ms):
+            return self._plus(draft, *self._new_target(group, now_ms))
 
     def _resolved_patterns(
         self, group: ConsumerGroup, now_ms: int, rights: TopicRights | None

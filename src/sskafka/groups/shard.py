@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from sskafka.groups import consumer_records, log_records
+from sskafka.groups.assignment_pauses import AssignmentPauses
 from sskafka.groups.classic_group import ClassicGroup, State
 from sskafka.groups.classic_in_consumer import ClassicInConsumer
 from sskafka.groups.classic_rebalance import ClassicRebalance, refuse_parked
@@ -46,7 +47,7 @@ class GroupCoordinatorShard:
 
     `is_writable`: whether records can be written now. `new_member_id` creates ids for members of consumer groups that
     join without one; if it is None, `new_uuid` does. `cpu_ns` returns the CPU time of the thread: patterns of topics
-    that take too much of it are refused."""
+    that take too much of it are refused. `pauses` are those of all shards of the broker."""
 
     def __init__(
         self,
@@ -58,6 +59,7 @@ class GroupCoordinatorShard:
         is_writable: Callable[[], bool] = lambda: True,
         new_member_id: Callable[[], str] | None = None,
         cpu_ns: CpuClock = lambda: 0,
+        pauses: AssignmentPauses | None = None,
     ) -> None:
         self.groups: dict[str, Group] = {}
         self.offsets = OffsetStore()
@@ -84,6 +86,7 @@ class GroupCoordinatorShard:
             is_writable,
             cpu_ns,
             lambda size, now_ms: memory.take(size, groups, now_ms),
+            pauses or AssignmentPauses(cpu_ns),
         )
         self._classic_in_consumer = ClassicInConsumer(self.consumer, self, topics, settings, timers)
 
