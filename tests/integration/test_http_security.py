@@ -218,7 +218,7 @@ def test_a_wrong_password_is_refused_after_the_delay(secure: SecureHttp) -> None
 def _failed(client: httpx.Client) -> int:
     lines = client.get("/metrics").text.splitlines()
     return int(
-        float(next(line.split()[-1] for line in lines if "failed_authentication_total" in line and line[0] != "#"))
+        float(next(line.split()[-1] for line in lines if 'failed_authentication_total{listener="HTTP"}' in line))
     )
 
 
