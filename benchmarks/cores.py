@@ -31,7 +31,7 @@ from benchmarks.brokers import (
 from benchmarks.generator import run_load
 from benchmarks.machine import describe
 from benchmarks.processes import read_cpu, read_rss_bytes
-from benchmarks.scenarios import Load
+from benchmarks.scenarios import BURN_IN, Load
 from benchmarks.topics import fresh_topic
 from sskafka.model.host_brokers import broker_id_of
 
@@ -125,9 +125,11 @@ def measure(system: System, connections: int, in_flight: int, seconds: int) -> F
     )
 
 
-def compare(systems: Sequence[System], rounds: int, seconds: int) -> dict[str, dict[str, Figures]]:
-    """Return the median figures of each system for each load, after a warm-up round."""
+def compare(systems: Sequence[System], rounds: int, seconds: int, burn_in: int) -> dict[str, dict[str, Figures]]:
+    """Return the median figures of each system for each load, after a burn-in and a warm-up round."""
     found: dict[str, dict[str, Figures]] = {}
+    for system in systems:
+        measure(system, BURN_IN.connections, BURN_IN.in_flight, burn_in)
     for load, (connections, in_flight) in LOADS.items():
         measured: dict[str, list[Figures]] = {system.name: [] for system in systems}
         for number in range(rounds + 1):
@@ -165,6 +167,7 @@ def main() -> int:
     parser.add_argument("--brokers", type=int, default=2, help="brokers of the machine (2)")
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=3, help="counted rounds, after one that is not (3)")
+    parser.add_argument("--burn-in", type=int, default=10, metavar="SECONDS", help="load before the first round (10)")
     parser.add_argument("--no-kafka", action="store_true", help="measure only SSKafka")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     arguments = parser.parse_args()
@@ -172,7 +175,7 @@ def main() -> int:
         tempfile.TemporaryDirectory(prefix="sskafka-cores-") as scratch,
         running(Path(scratch), arguments.brokers, with_kafka=not arguments.no_kafka) as systems,
     ):
-        found = compare(systems, arguments.rounds, arguments.seconds)
+        found = compare(systems, arguments.rounds, arguments.seconds, arguments.burn_in)
         memory = {system.name: read_rss_bytes(system.pid) / 1e6 for system in systems}
     about = describe(f"{arguments.rounds} rounds of {arguments.seconds} s, {PARTITIONS} partitions", "cores")
     for name, value in about.items():

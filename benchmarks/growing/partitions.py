@@ -68,6 +68,7 @@ def write_to_all(broker: Broker, count: int) -> None:
             "acks": "all",
             "message.timeout.ms": int(TIMEOUT_S * 1000),
             "queue.buffering.max.messages": 2 * count,
+            "log_level": 3,
         }
     )
     for partition in range(count):
