@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install compile wheels test-compiled run lint types contracts unit sim sink-sim test challenge clean
+.PHONY: help install compile wheels package-test deploy-test test-all test-compiled run lint types contracts unit sim sink-sim test challenge clean
 
 help: ## List the targets
 	@grep -hE "^[a-z-]+:.*## " $(MAKEFILE_LIST) | sed -E "s/:.*## /\t/" | expand -t 20
@@ -14,7 +14,7 @@ install: $(STAMP) ## Build .venv from the pinned constraints
 
 $(STAMP): pyproject.toml constraints.txt client/requirements.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fast,spark,connect,iceberg,test]' -r client/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fast,spark,connect,iceberg,test,dev]' -r client/requirements.txt
 	touch $@
 
 compile: $(STAMP) ## Compile the hot path beside its source (needs a C compiler; `make clean` removes it)
@@ -26,6 +26,17 @@ wheels: ## Build a compiled wheel and a pure one in dist/
 	build/wheels/bin/python -m pip install --quiet --disable-pip-version-check build
 	SSKAFKA_COMPILE=1 build/wheels/bin/python -m build --wheel
 	SSKAFKA_COMPILE=0 build/wheels/bin/python -m build --wheel
+
+package-test: ## Build sdist and wheel, check them, and use the wheel in an empty environment
+	$(PYTHON) build_tools/package_test.py
+
+deploy-test: ## Check the files of deploy/ and the Dockerfile against the schemas of Kubernetes, systemd and hadolint
+	test -x build/deploy/bin/python || $(PYTHON) -m venv build/deploy
+	build/deploy/bin/python -m pip install --quiet --disable-pip-version-check -r deploy/requirements.txt
+	build/deploy/bin/python deploy/check.py
+
+test-all: ## Run the unit tests on every Python from 3.11 to 3.14 that is on the PATH
+	$(PYTHON) build_tools/every_python.py
 
 COMPILED := build/compiled
 COMPILED_TESTS ?= tests/unit tests/property tests/hostile/test_lying_batches.py tests/integration/test_protocol_*.py tests/integration/test_confluent_kafka.py

@@ -90,7 +90,7 @@ class Deployment:
     def _start(self, service: Service, home: Path) -> "subprocess.Popen[bytes]":
         with (home / "log").open("wb") as log:
             return subprocess.Popen(
-                [*self.wrapper(service), *self.image.command],
+                [*self.wrapper(service), *service.command],
                 cwd=home,
                 env=self._process_environment(service),
                 stdout=log,

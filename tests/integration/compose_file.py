@@ -26,6 +26,7 @@ _SERVICE = {
     "properties": {
         "build": {"type": "string"},
         "image": {"type": "string"},
+        "command": {"type": "array", "items": {"type": "string"}},
         "hostname": {"type": "string", "pattern": "^[a-z0-9-]+$"},
         "init": {"type": "boolean"},
         "restart": {"enum": ["no", "always", "on-failure", "unless-stopped"]},
@@ -78,6 +79,7 @@ class Image(NamedTuple):
 class Service(NamedTuple):
     name: str
     host: str
+    command: list[str]
     environment: dict[str, str]
     host_port: int
     container_port: int
@@ -98,9 +100,9 @@ def _service(name: str, fields: dict[str, Any], image: Image) -> Service:
     (ports,) = fields["ports"]
     host_port, container_port = map(int, ports.removeprefix(LOOPBACK).split(":"))
     volumes = dict(volume.split(":") for volume in fields["volumes"])
-    return Service(
-        name, fields["hostname"], image.environment | fields["environment"], host_port, container_port, volumes
-    )
+    environment = image.environment | fields["environment"]
+    command = fields.get("command", image.command)
+    return Service(name, fields["hostname"], command, environment, host_port, container_port, volumes)
 
 
 def read_image() -> Image:

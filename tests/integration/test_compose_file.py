@@ -62,7 +62,8 @@ def test_every_volume_is_declared_and_no_two_brokers_share_one() -> None:
 def test_the_image_runs_as_nobody_special_and_looks_after_itself() -> None:
     image = read_image()
     assert image.user not in {"root", "0"}
-    assert image.command == ["sskafka", "start"]
+    assert image.command == ["sskafka", "start", "/var/lib/sskafka/server.properties"]
+    assert all(service.command == ["sskafka", "start"] for service in services())
     assert f"chown {image.user}:{image.user} /data /metadata" in DOCKERFILE.read_text()
     assert all(f":{service.container_port}/readyz" in image.healthcheck[-1] for service in services())
 

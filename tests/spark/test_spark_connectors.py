@@ -67,5 +67,5 @@ def test_without_java_the_command_says_what_to_do(
     command = [SSKAFKA, "pipeline", "run", str(tmp_path / "pipeline.yaml"), "-b", bootstrap]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
     assert done.returncode == 1
-    assert "error: Spark needs Java 17 or newer, and none was found. Either `pip install" in done.stderr
+    assert "error: Spark needs Java 17 or newer, and none was found. Either pip install" in done.stderr
     assert "Traceback" not in done.stderr

@@ -36,6 +36,7 @@ from sskafka.client.async_clients import AsyncConsumer
 from sskafka.client.cluster import Cluster
 from sskafka.client.errors import UnknownTopicError
 from sskafka.client.producer import ProducerEngine
+from sskafka.model.extras import install_extra
 
 if TYPE_CHECKING:
     from sskafka.pipelines.files.pipeline import Pipeline
@@ -96,7 +97,7 @@ def demo(
 def _refuse_without_spark() -> None:
     for module in ("pyspark", "pyarrow", "yaml"):
         if find_spec(module) is None:
-            raise CommandError(f"the demo needs {module}", "pip install 'sskafka[spark]'")
+            raise CommandError(f"the demo needs {module}", install_extra("spark"))
 
 
 def _launch_java() -> None:

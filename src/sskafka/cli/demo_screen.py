@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sskafka.cli.output import talk
-from sskafka.pipelines.runner.progress import dead_letters
 
 if TYPE_CHECKING:
     from sskafka.pipelines.runner.progress import QueryProgress
@@ -67,6 +66,8 @@ class Screen:
             self._live = None
 
     def status(self) -> str:
+        from sskafka.pipelines.runner.progress import dead_letters  # noqa: PLC0415  needs the extra
+
         if all(query.batch < 0 for query in self.progress):
             return f"{self.clicks} clicks; Spark is processing its first batch"
         lag = max((query.lag for query in self.progress), default=0)

@@ -14,6 +14,7 @@ from sskafka.client.errors import (
     UnsupportedApiError,
 )
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.extras import install_extra
 from sskafka.model.properties import PropertiesError
 from sskafka.model.setting import SettingError
 from sskafka.records.batch import CorruptBatchError
@@ -37,7 +38,6 @@ _TOPICS = "`sskafka topic list` shows the topics"
 _BROKERS = "`sskafka metadata ls /brokers/ids` shows the brokers"
 _SETTINGS = "docs/configuration.md lists every setting"
 _ACLS = "`sskafka acl list --principal User:NAME` shows to an administrator what a user may do"
-_TLS_EXTRA = "pip install 'sskafka[tls]'"
 _HINT_BY_KIND: dict[type[Exception], str] = {  # the first match counts
     UsageError: "--help",
     BrokerUnavailableError: "`sskafka start` starts a broker; -b HOST:PORT names another one",
@@ -111,9 +111,9 @@ def explain(error: Exception) -> Explanation | None:
         case OSError():
             return Explanation(_os_error_text(error))
         case ModuleNotFoundError() if error.name in _OF_SPARK:
-            return Explanation(f"this needs {error.name}, which is not installed", "pip install 'sskafka[spark]'")
+            return Explanation(f"this needs {error.name}, which is not installed", install_extra("spark"))
         case ModuleNotFoundError() if (error.name or "").partition(".")[0] == "cryptography":
-            return Explanation("this needs the package cryptography, which is not installed", _TLS_EXTRA)
+            return Explanation("this needs the package cryptography, which is not installed", install_extra("tls"))
         case _ if type(error).__module__.startswith("sskafka.pipelines."):  # not imported: that is slow
             return Explanation(str(error), getattr(error, "hint", ""))
         case _:

@@ -14,6 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from sskafka.model.extras import install_extra
+
 JAVA_VERSION_MIN = 17
 
 _VERSION = re.compile(r'version "(\d+)')
@@ -59,7 +61,7 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
         return bundled
     found = f"only {', '.join(too_old)} was found" if too_old else "none was found"
     raise JavaMissingError(
-        f"Spark needs Java {JAVA_VERSION_MIN} or newer, and {found}. Either `pip install 'sskafka[spark]'`, which "
+        f"Spark needs Java {JAVA_VERSION_MIN} or newer, and {found}. Either {install_extra('spark')}, which "
         "includes one, or install Java (for example `apt-get install openjdk-17-jre-headless`), or set JAVA_HOME"
     )
 

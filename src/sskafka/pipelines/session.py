@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from sskafka.model.extras import install_extra
 from sskafka.pipelines import class_archive, local_files
 from sskafka.pipelines.java import Java, cache_directory, find_java
 from sskafka.pipelines.master import check_master
@@ -80,16 +81,14 @@ class SparkMissingError(Exception):
     """pyspark is not installed."""
 
     def __init__(self) -> None:
-        super().__init__("pipelines need Spark: `pip install 'sskafka[spark]'` installs it; no jar is needed")
+        super().__init__(f"pipelines need Spark, and no jar: {install_extra('spark')}")
 
 
 class ConnectMissingError(Exception):
     """A package that Spark Connect needs is not installed."""
 
     def __init__(self, package: str) -> None:
-        super().__init__(
-            f"Spark Connect (sc://...) needs {package}: `pip install 'sskafka[spark,connect]'` installs it"
-        )
+        super().__init__(f"Spark Connect (sc://...) needs {package}: {install_extra('spark,connect')}")
 
 
 class ConnectServerError(Exception):

@@ -113,7 +113,7 @@ def test_errors_have_explanations() -> None:
     assert explain(FileNotFoundError(2, "No such file", "/x")) == ("/x: No such file", "")
     assert explain(ModuleNotFoundError(name="pyarrow")) == (
         "this needs pyarrow, which is not installed",
-        "pip install 'sskafka[spark]'",
+        "pip install 'sskafka[spark]', or in a checkout pip install '.[spark]'",
     )
     assert explain(ModuleNotFoundError(name="sskafka.nonsense")) is None
     assert explain(ZeroDivisionError()) is None

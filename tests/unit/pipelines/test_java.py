@@ -98,7 +98,7 @@ def test_a_connect_server_that_is_not_there_is_told_at_once() -> None:
 
 def test_what_connect_needs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "find_spec", lambda name: None if name == "grpc" else name)
-    with pytest.raises(ConnectMissingError, match=r"needs grpcio: `pip install 'sskafka\[spark,connect\]'`"):
+    with pytest.raises(ConnectMissingError, match=r"needs grpcio: pip install 'sskafka\[spark,connect\]'"):
         start_session(SessionSettings(master="sc://127.0.0.1:9"))
 
 

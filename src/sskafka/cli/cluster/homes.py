@@ -146,7 +146,7 @@ def find_cluster(
     if found and count not in {None, len(machines)}:
         raise CommandError(
             f"{directory} holds a cluster of {len(machines)} brokers",
-            f"leave out -n to start that one, or use another --dir for a cluster of {count}",
+            f"leave out -n to start that one, or start one of {count} elsewhere with --dir {directory.name}-{count}",
         )
     machines = machines or list(range(1, (count or default_count) + 1))
     if len(machines) >= ID_STEP:

@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from sskafka.cli.failures import CommandError
+from sskafka.model.extras import install_extra
 
 if TYPE_CHECKING:
     from sskafka.pipelines.connector.planning import ClusterSession
@@ -14,7 +15,7 @@ def require_extra() -> None:
     """Raise CommandError if the extra is missing. Commands without Spark need it too, for Arrow and YAML."""
     for module in ("pyarrow", "yaml"):
         if find_spec(module) is None:
-            raise CommandError(f"pipelines need {module}", "pip install 'sskafka[spark]'")
+            raise CommandError(f"pipelines need {module}", install_extra("spark"))
 
 
 def connected(bootstrap: str, properties: Mapping[str, str]) -> "ClusterSession":

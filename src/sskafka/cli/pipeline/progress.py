@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sskafka.cli.output import talk
-from sskafka.pipelines.runner.progress import dead_letters
 
 if TYPE_CHECKING:
     from sskafka.pipelines.runner.progress import QueryProgress
@@ -87,6 +86,8 @@ class ProgressTable:
     def show(self, queries: "Sequence[QueryProgress]") -> None:
         from rich.console import Group  # noqa: PLC0415  see above
         from rich.table import Table  # noqa: PLC0415  see above
+
+        from sskafka.pipelines.runner.progress import dead_letters  # noqa: PLC0415  needs the extra
 
         if not queries:
             return

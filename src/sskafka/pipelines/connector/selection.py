@@ -11,6 +11,7 @@ auto         Spark's own if its jar is configured,      SSKafka's if the guarant
 from collections.abc import Mapping
 from enum import StrEnum
 
+from sskafka.model.extras import install_extra
 from sskafka.pipelines.connector.errors import ConnectorError
 from sskafka.pipelines.connector.options import Guarantee
 
@@ -47,7 +48,7 @@ class ServerLacksConnectorError(ConnectorError):
     def __init__(self) -> None:
         super().__init__(
             "the Spark Connect server does not know the connector sskafka: the Python that it runs (PYSPARK_PYTHON) "
-            "needs `pip install 'sskafka[spark]'`"
+            f"needs SSKafka: {install_extra('spark')}"
         )
 
 

@@ -7,6 +7,7 @@ format are refused with the command that converts them. PKCS#12 needs the packag
 from pathlib import Path
 from typing import Any
 
+from sskafka.model.extras import install_extra
 from sskafka.model.values import value
 
 _PEM_BEGIN = b"-----BEGIN"
@@ -91,7 +92,7 @@ def _load_pkcs12(path: str, data: bytes, password: str | None) -> Any:
     try:
         from cryptography.hazmat.primitives.serialization import pkcs12  # noqa: PLC0415  optional
     except ImportError:
-        text = "PKCS#12 needs the package cryptography: pip install 'sskafka[tls]', or convert the file to PEM: "
+        text = f"PKCS#12 needs the package cryptography ({install_extra('tls')}), or convert the file to PEM: "
         command = f"openssl pkcs12 -in {path} -out {Path(path).with_suffix('.pem')} -nodes"
         raise TlsConfigError(f"{path}: {text}{command}") from None
     try:

@@ -9,6 +9,7 @@ from sskafka.client.cluster import Cluster
 from sskafka.client.offset_range import OffsetRange, Span, parse_offset_range, resolve
 from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.extras import install_extra
 from sskafka.model.ids import TopicPartition
 from sskafka.records.avro import AvroSchemaError, avro_reader, check_is_bounded
 from sskafka.servers.http.browsing.payloads import Read, skipping_registry_prefix
@@ -112,7 +113,7 @@ def _avro(text: str, parameter: str) -> Read | None:
         check_is_bounded(schema)
         return skipping_registry_prefix(avro_reader(schema))
     except ModuleNotFoundError:
-        raise Problem(BAD_REQUEST, "this broker cannot read Avro; pip install 'sskafka[avro]' beside it") from None
+        raise Problem(BAD_REQUEST, f"this broker cannot read Avro; beside it, {install_extra('avro')}") from None
     except AvroSchemaError as error:
         raise Problem(BAD_REQUEST, f"{parameter}: {error}") from None
     except (ValueError, RecursionError) as error:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.request import urlopen
 
+from sskafka.model.extras import install_extra
 from sskafka.model.security.errors import SaslError
 from sskafka.model.security.sasl_messages import parse_bearer
 from sskafka.servers.kafka.security.mechanisms import SaslExchange, SaslStep
@@ -37,7 +38,7 @@ class OAuthKeys:
         try:
             import jwt  # noqa: PLC0415  optional
         except ImportError:
-            raise MissingPackageError("OAUTHBEARER needs the package pyjwt: pip install 'sskafka[oauth]'") from None
+            raise MissingPackageError(f"OAUTHBEARER needs the package pyjwt: {install_extra('oauth')}") from None
         if not url.startswith(URL_SCHEMES):
             raise MissingPackageError(f"{url!r} is no https:, http: or file: URL")
         self._jwt = jwt

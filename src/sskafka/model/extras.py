@@ -1,0 +1,6 @@
+"""How to install a part of SSKafka that a plain installation leaves out."""
+
+
+def install_extra(extra: str) -> str:
+    """Return the command. What is not in a package index can be installed from a checkout."""
+    return f"pip install 'sskafka[{extra}]', or in a checkout pip install '.[{extra}]'"
