@@ -56,7 +56,7 @@ def _known(properties: dict[str, str], file: Path) -> list[str]:
 
 
 def _template(
-    file: Annotated[
+    command_config_file: Annotated[
         Path | None,
         typer.Option(
             "--command-config",

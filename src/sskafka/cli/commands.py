@@ -15,6 +15,7 @@ from typer.main import get_command
 
 from sskafka.cli.command_config import with_command_config
 from sskafka.cli.output_aliases import with_output_aliases
+from sskafka.cli.parameter_errors import reworded
 from sskafka.cli.usage import UsageError
 from sskafka.compiled import BUILD
 from sskafka.model.version import __version__
@@ -87,6 +88,9 @@ class LazyGroup(TyperGroup):
             return super().invoke(ctx)
         except BrokenPipeError:
             _leave_silently()
+        except typer.BadParameter as error:
+            error.message = reworded(error.message)
+            raise
         except UsageError as error:
             raise typer.BadParameter(str(error)) from error
         except Exception as error:

@@ -1,6 +1,7 @@
 """`sskafka config`: the settings of topics, brokers and groups, and what a change of them takes."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -14,10 +15,11 @@ from sskafka.cli.connecting import (
     run,
 )
 from sskafka.cli.failures import CommandError
-from sskafka.cli.nearest import did_you_mean, did_you_mean_setting
+from sskafka.cli.nearest import check_settings, did_you_mean, did_you_mean_setting
 from sskafka.cli.options import DryRunOption, FormatOption
 from sskafka.cli.output import Format, print_data, print_table, talk
 from sskafka.cli.usage import UsageError, key_values
+from sskafka.client.cluster import Cluster
 from sskafka.client.configs import ConfigResourceType, DescribedConfig, Resource, alter_configs, describe_configs
 from sskafka.model.config_description import ConfigSource
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -116,6 +118,7 @@ def unset(
 ) -> None:
     """Remove values, so that the settings have their defaults again."""
     resources = _resources(topic, broker, broker_defaults, group)
+    check_settings(names, _TABLES[resources[0].type])
     _alter(resources, dict.fromkeys(names), bootstrap, properties, dry_run=dry_run)
 
 
@@ -173,9 +176,20 @@ def _described(
 ) -> dict[Resource, list[DescribedConfig]]:
     async def work() -> dict[Resource, list[DescribedConfig]]:
         async with connected(bootstrap, client_properties(properties)) as cluster:
+            await _check_there(cluster, resources)
             return {one: sorted(await describe_configs(cluster, one)) for one in resources}
 
     return run(work())
+
+
+async def _check_there(cluster: Cluster, resources: Sequence[Resource]) -> None:
+    """Raise an error for a topic that does not exist and for a broker that does not run: only it knows its settings."""
+    live = {broker.node_id for broker in await cluster.brokers()}
+    for resource in resources:
+        if resource.type is ConfigResourceType.TOPIC:
+            await cluster.retrying(partial(cluster.topic, resource.name))
+        elif resource.type is ConfigResourceType.BROKER and resource.name and int(resource.name) not in live:
+            raise CommandError(f"broker {resource.name} does not run", "`sskafka broker list` shows the brokers")
 
 
 def _alter(
@@ -188,6 +202,7 @@ def _alter(
 ) -> None:
     async def work() -> dict[Resource, KafkaError | None]:
         async with connected(bootstrap, client_properties(properties)) as cluster:
+            await _check_there(cluster, resources)
             return await alter_configs(cluster, dict.fromkeys(resources, values), validate_only=dry_run)
 
     for resource, error in run(work()).items():

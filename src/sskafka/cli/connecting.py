@@ -13,7 +13,7 @@ from sskafka.cli.nearest import did_you_mean
 from sskafka.cli.usage import UsageError, key_values
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import CONFIG_CLASSES, ConnectionConfig, configured, unknown_properties
-from sskafka.client.errors import ClientError, ConfigError, UnknownGroupError, UnknownTopicError
+from sskafka.client.errors import ClientError, ConfigError, UnknownGroupError, UnknownPartitionError, UnknownTopicError
 from sskafka.client.groups import list_groups
 from sskafka.model.errors import KafkaError
 
@@ -59,16 +59,18 @@ async def connected(bootstrap: str, properties: dict[str, str]) -> AsyncIterator
         await cluster.refresh()
         try:
             yield cluster
+        except UnknownPartitionError:
+            raise  # its topic exists
         except UnknownTopicError as error:
             raise await _with_nearest(error, error.topic, lambda: _topic_names(cluster)) from error
         except UnknownGroupError as error:
             raise await _with_nearest(error, error.group, lambda: _group_names(cluster)) from error
 
 
-async def _with_nearest(error: KafkaError, name: str | None, known: Callable[[], Awaitable[list[str]]]) -> Exception:
+async def _with_nearest(error: KafkaError, name: str, known: Callable[[], Awaitable[list[str]]]) -> Exception:
     """Return the error with the name that was probably meant, if there is one."""
     try:
-        meant = did_you_mean(name, await known()) if name is not None else ""
+        meant = did_you_mean(name, await known())
     except (ClientError, KafkaError):
         meant = ""
     explanation = explain(error)

@@ -35,7 +35,7 @@ class Explanation(NamedTuple):
 
 
 _TOPICS = "`sskafka topic list` shows the topics"
-_BROKERS = "`sskafka metadata ls /brokers/ids` shows the brokers"
+_BROKERS = "`sskafka broker list` shows the brokers"
 _SETTINGS = "docs/configuration.md lists every setting"
 _ACLS = "`sskafka acl list --principal User:NAME` shows to an administrator what a user may do"
 _HINT_BY_KIND: dict[type[Exception], str] = {  # the first match counts
@@ -54,6 +54,7 @@ _HINT_BY_KIND: dict[type[Exception], str] = {  # the first match counts
 _HINT_BY_CODE = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: _TOPICS,
     ErrorCode.TOPIC_ALREADY_EXISTS: "`sskafka topic describe NAME` shows it; --if-not-exists leaves it alone",
+    ErrorCode.INVALID_TOPIC_EXCEPTION: "use letters, digits, '.', '_' and '-', at most 249 of them",
     ErrorCode.INVALID_PARTITIONS: "use -p with a number above 0, for an existing topic above its current number",
     ErrorCode.INVALID_REPLICATION_FACTOR: "use -r with at most the number of brokers that are up",
     ErrorCode.INVALID_REPLICA_ASSIGNMENT: _BROKERS,
@@ -102,7 +103,7 @@ def report_each(failed: Mapping[str, KafkaError], hint: str = "") -> None:
 def explain(error: Exception) -> Explanation | None:
     for kind, hint in _HINT_BY_KIND.items():
         if isinstance(error, kind):
-            return Explanation(str(error), hint)
+            return Explanation(str(error), hint.replace("NAME", getattr(error, "topic", "") or "NAME"))
     match error:
         case CommandError():
             return Explanation(str(error), error.hint)

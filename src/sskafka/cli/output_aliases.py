@@ -32,11 +32,11 @@ def _read_json(context: typer.Context, is_json: bool) -> None:
 
 
 def _template(
-    output: Annotated[
+    format_alias: Annotated[
         str | None,
         typer.Option("--format", callback=_read_format, is_eager=True, expose_value=False, hidden=True),
     ] = None,
-    is_json: Annotated[
+    json_alias: Annotated[
         bool, typer.Option("--json", callback=_read_json, is_eager=True, expose_value=False, hidden=True)
     ] = False,
 ) -> None:

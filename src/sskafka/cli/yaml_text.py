@@ -40,6 +40,20 @@ def _indented(mark: str, lines: Iterator[str]) -> Iterator[str]:
 
 
 def _scalar(value: Any) -> str:
-    if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _NOT_STRINGS:
-        return value
+    if isinstance(value, str):
+        return value if _PLAIN.fullmatch(value) and value.lower() not in _NOT_STRINGS else _quoted(value)
+    if isinstance(value, float):
+        return re.sub(r"^(-?\d+)e", r"\1.0e", json.dumps(value))  # YAML 1.1 reads 1e+16 as a string
     return json.dumps(list(value) if isinstance(value, tuple) else value)
+
+
+def _quoted(text: str) -> str:
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(character: str) -> str:
+    if character in {'"', "\\"}:
+        return f"\\{character}"
+    if " " <= character <= "~":
+        return character
+    return f"\\u{ord(character):04x}" if ord(character) <= 0xFFFF else f"\\U{ord(character):08x}"

@@ -77,10 +77,9 @@ class CommitFailedError(KafkaError):
 class UnknownTopicError(KafkaError):
     """Fresh metadata has no such topic or partition. Not retriable: retries would only hide a misspelled name."""
 
-    def __init__(self, message: str, topic: str | None = None) -> None:
+    def __init__(self, message: str, topic: str = "") -> None:
         super().__init__(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
         self.topic = topic
-        """The name that no topic has; None if the topic exists."""
 
     @property
     def retriable(self) -> bool:
@@ -91,7 +90,7 @@ class UnknownPartitionError(UnknownTopicError):
     """The topic exists but does not have this partition."""
 
     def __init__(self, topic: str, partition: int, count: int) -> None:
-        super().__init__(f"topic {topic!r} has no partition {partition}: it has {count}, counted from 0")
+        super().__init__(f"topic {topic!r} has no partition {partition}: it has {count}, counted from 0", topic)
 
 
 class UnknownGroupError(KafkaError):

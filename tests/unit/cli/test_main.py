@@ -99,13 +99,13 @@ def test_version() -> None:
 
 def test_errors_have_explanations() -> None:
     assert explain(CommandError("a", "b")) == ("a", "b")
-    unknown = explain(UnknownTopicError("no topic 'x'"))
+    unknown = explain(UnknownTopicError("no topic 'x'", "x"))
     assert unknown is not None
-    assert "topic create" in unknown.hint
+    assert "topic create x" in unknown.hint
     partition = explain(UnknownPartitionError("x", 7, 3))
     assert partition == (
         "topic 'x' has no partition 7: it has 3, counted from 0",
-        "`sskafka topic describe NAME -p` shows the partitions",
+        "`sskafka topic describe x -p` shows the partitions",
     )
     coded = explain(KafkaError(ErrorCode.INVALID_CONFIG, "bad value"))
     assert coded == ("bad value (INVALID_CONFIG)", "docs/configuration.md lists every setting")

@@ -35,6 +35,8 @@ from sskafka.client.partition_moves import (
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 
+_PARTITIONS = "`sskafka topic list` shows the topics, `sskafka topic describe NAME -p` the partitions of one"
+
 
 def reassign(
     moves: Annotated[
@@ -216,6 +218,7 @@ def tell_outcomes(outcomes: Mapping[TopicPartition, KafkaError | None], done: st
             talk(f"{topic}:{partition} {done}")
         else:
             failed[f"{topic}:{partition}"] = error
-    report_each(failed)
+    is_unknown = all(error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for error in failed.values())
+    report_each(failed, _PARTITIONS if is_unknown else "")
     if failed:
         raise typer.Exit(1)

@@ -16,7 +16,7 @@ from sskafka.cli.connecting import (
     run,
 )
 from sskafka.cli.failures import report_each
-from sskafka.cli.nearest import did_you_mean_setting
+from sskafka.cli.nearest import check_settings, did_you_mean_setting
 from sskafka.cli.options import FormatOption, YesOption
 from sskafka.cli.output import Format, print_data, print_table, talk
 from sskafka.cli.topic.consume import consume
@@ -164,6 +164,7 @@ def alter(
 ) -> None:
     """Change the settings of topics, or increase their number of partitions."""
     all_names(names, topic)
+    check_settings(delete_config or (), TOPIC_SETTINGS)
     changes: dict[str, str | None] = {**key_values(config, "--config"), **dict.fromkeys(delete_config or ())}
     if partitions is None and not changes:
         raise typer.BadParameter("nothing to change: give --partitions, --config or --delete-config")

@@ -19,7 +19,7 @@ from sskafka.cli.connecting import (
     run,
 )
 from sskafka.cli.options import FormatOption
-from sskafka.cli.output import Format
+from sskafka.cli.output import Format, talk
 from sskafka.cli.record_format import FormatError, RecordPrinter
 from sskafka.cli.topic.consume_group import GroupRead, consume_as_member, group_properties
 from sskafka.cli.yaml_text import yaml_text
@@ -101,7 +101,8 @@ def consume(
         async with connected(bootstrap, client) as cluster, ConsumerEngine(cluster, config) as consumer:
             spans = await resolve(cluster, wanted, await _partitions(cluster, names, partitions), config.isolation)
             _assign(consumer, spans, any_replica=any_replica)
-            await _copy(consumer, spans, number, printer, sys.stdout.buffer)
+            if not await _copy(consumer, spans, number, printer, sys.stdout.buffer) and number != 0:
+                talk(f"no records were found; `sskafka topic describe {names[0]} -p` shows the offsets")
 
     run(work())
 
@@ -183,20 +184,23 @@ async def _copy(
     number: int | None,
     printer: RecordPrinter | FieldsPrinter,
     out: BinaryIO,
-) -> None:
-    """Print records until every partition has reached its stop or `number` records are printed."""
+) -> int:
+    """Print records until every partition has reached its stop or `number` records are printed; return their number."""
     stops = {partition: span.stop for partition, span in spans.items()}
     left = number
+    printed = 0
     while consumer.assignment and left != 0:
         records = (record for record in await consumer.poll(_POLL_MS) if _is_before(record, stops))
         lines = [printer.line(record) for record in islice(records, left)]
         out.write(b"".join(lines))
         out.flush()
         left = None if left is None else left - len(lines)
+        printed += len(lines)
         for partition in consumer.assignment:
             stop = stops[partition]
             if stop is not None and consumer.position(partition) >= stop:
                 consumer.unassign(partition)
+    return printed
 
 
 def _is_before(record: ConsumedRecord, stops: dict[TopicPartition, int | None]) -> bool:

@@ -13,7 +13,7 @@ from sskafka.client.configs import describe_topic_setting
 from sskafka.client.errors import ClientError
 from sskafka.client.metadata import NO_LEADER
 from sskafka.client.quorum import describe_quorum
-from sskafka.model.errors import KafkaError
+from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 
 
@@ -83,8 +83,10 @@ async def _read_directories(cluster: Cluster, node_id: int) -> BrokerDirectories
 
 
 async def read_stop_risks(cluster: Cluster, node_id: int) -> list[StopRisk]:
-    """Return what clients would lose if the broker stopped now."""
+    """Return what clients would lose if the broker stopped now; raise KafkaError if there is no such broker."""
     layout = await read_layout(cluster)
+    if node_id not in layout.brokers:
+        raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"there is no broker {node_id}")
     topics = {one.partition.topic for one in layout.partitions}
     min_isr = await describe_topic_setting(cluster, topics, MIN_INSYNC_REPLICAS)
     quorum = await describe_quorum(cluster)

@@ -1,0 +1,60 @@
+"""Wrong usages: each is told what is wrong and what to try, with the right exit code, and never gets a traceback.
+
+The table is wrong_usages.txt. The commands run in this process, against one broker, so that all of them take seconds.
+"""
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from typer.testing import CliRunner
+
+import sskafka
+from sskafka.cli.commands import app
+
+TABLE = Path(__file__).with_name("wrong_usages.txt")
+LIBRARY_WORDS = ("Input should be", "Value error", "pydantic", "Traceback", "validation error")
+"""How the libraries behind the commands would put it."""
+
+
+class Usage(NamedTuple):
+    line: str
+    exit_code: int
+    message: str
+    hint: str
+
+
+def usages() -> list[Usage]:
+    lines = TABLE.read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.split(" | ")] for line in lines if line and not line.startswith("#")]
+    return [Usage(line, int(code), message, "".join(hint)) for line, code, message, *hint in rows]
+
+
+@pytest.fixture(scope="module")
+def bootstrap() -> Iterator[str]:
+    with sskafka.Broker() as broker:
+        broker.create_topic("orders", 2)
+        broker.produce("orders", "3 apples")
+        with sskafka.Consumer(broker.bootstrap_servers, group_id="billing") as consumer:
+            consumer.subscribe("orders")
+            assert consumer.poll(1, timeout_ms=10_000)
+            consumer.commit()
+        yield broker.bootstrap_servers
+
+
+@pytest.mark.parametrize("usage", usages(), ids=lambda usage: usage.line)
+def test_wrong_usage_gets_a_message_and_a_hint(bootstrap: str, usage: Usage) -> None:
+    result = CliRunner().invoke(app, shlex.split(usage.line), env={"SSKAFKA_BOOTSTRAP": bootstrap})
+    assert result.exit_code == usage.exit_code, result.stderr
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.stdout == ""
+    assert usage.message in result.stderr
+    assert usage.hint in result.stderr
+    assert not [words for words in LIBRARY_WORDS if words in result.stderr]
+
+
+def test_the_table_is_long() -> None:
+    assert len(usages()) >= 100
+    assert len({usage.line for usage in usages()}) == len(usages())
