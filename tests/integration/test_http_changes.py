@@ -53,16 +53,16 @@ def make_group(broker: BrokerProcess, group: str, topic: str) -> None:
 
 
 def test_a_reset_is_a_plan_until_it_is_executed(broker: BrokerProcess, http: HttpClient) -> None:
-    make_group(broker, "moved", "moved-topic")
-    path = "/api/v1/groups/moved/offsets"
+    make_group(broker, "moved/1", "moved-topic")  # a slash is part of the id
+    path = "/api/v1/groups/moved%2F1/offsets"
     plan = ok(http.post(path, {"to": "start"}))
     moved = [{"topic": "moved-topic", "partition": 0, "before": 4, "after": 0}]
     assert plan == {"executed": False, "partitions": moved}
-    assert committed(http, "moved") == [("moved-topic", 0, 4)]
+    assert committed(http, "moved%2F1") == [("moved-topic", 0, 4)]
     assert ok(http.post(path, {"shift_by": -3, "execute": True}))["partitions"][0]["after"] == 1
-    assert committed(http, "moved") == [("moved-topic", 0, 1)]
+    assert committed(http, "moved%2F1") == [("moved-topic", 0, 1)]
     assert ok(http.post(path, {"to": "99999", "topics": ["moved-topic:0"], "execute": True}))["executed"]
-    assert committed(http, "moved") == [("moved-topic", 0, 10)]
+    assert committed(http, "moved%2F1") == [("moved-topic", 0, 10)]
 
 
 @pytest.mark.parametrize(

@@ -238,7 +238,14 @@ def test_search(http: HttpClient, numbered: str) -> None:
 
 @pytest.mark.parametrize(
     ("more", "reason", "looked_at"),
-    [("&max_matches=5", "max_matches", 5), ("&max_records=40", "max_records", 40), ("&from=end", "end", 0)],
+    [
+        ("&max_matches=5", "max_matches", 5),
+        ("&max_records=40", "max_records", 40),
+        ("&from=end", "end", 0),
+        ("&until=10", "end", 30),
+        ("&from=5&until=10&partitions=0", "end", 5),
+        ("&from=10&until=5", "end", 0),
+    ],
 )
 def test_a_search_ends_with_its_budget(http: HttpClient, numbered: str, more: str, reason: str, looked_at: int) -> None:
     _, end = search(http, numbered, "value.n >= 0", more)

@@ -54,8 +54,8 @@ ROUTES: tuple[Routes, ...] = (
     topic_changes.routes,
     settings.routes,
     quorum.routes,
+    group_changes.routes,  # before the details: the id of a group may contain slashes
     group_details.routes,
-    group_changes.routes,
     transactions.routes,
     transactions.producer_routes,
     record_scans.routes,

@@ -8,12 +8,13 @@ from pydantic import BaseModel, Field, model_validator
 from sskafka.client.cluster import Cluster
 from sskafka.client.group_reset import check_has_no_members, named_partitions, plan_reset
 from sskafka.client.groups import commit_offsets, delete_group, describe_group, group_timeline
-from sskafka.client.offset_range import OffsetRange, parse_offset_range
+from sskafka.client.offset_range import OffsetRange
 from sskafka.model.ids import TopicPartition
 from sskafka.servers.http.context import HttpContext
 from sskafka.servers.http.problems import BAD_REQUEST, CONFLICT, NOT_FOUND, Problem, documented
 from sskafka.servers.http.routes.groups import Timeline, event_json
 from sskafka.servers.http.routes.paging import NAME_MAX, Name
+from sskafka.servers.http.routes.record_selection import position_of
 
 _NO_GROUP = {NOT_FOUND: "There is no such group."}
 _HAS_MEMBERS = {CONFLICT: "The group has members; stop them first."}
@@ -41,13 +42,7 @@ class OffsetReset(BaseModel):
     def target(self, now_ms: int) -> OffsetRange | None:
         if self.to is None:
             return None
-        try:
-            wanted = parse_offset_range(self.to, now_ms)
-        except (ValueError, OverflowError) as error:
-            raise Problem(BAD_REQUEST, f"to: {error}") from None
-        if wanted.stop is not None:
-            raise Problem(BAD_REQUEST, f"to: {self.to!r} is a range; a group continues from one offset")
-        return wanted
+        return position_of(self.to, "to", now_ms)
 
 
 class MovedPartition(BaseModel):
@@ -66,7 +61,7 @@ def routes(context: HttpContext) -> APIRouter:
     router = APIRouter(prefix="/api/v1", tags=["groups"])
 
     @router.get(
-        "/groups/{group_id}/timeline",
+        "/groups/{group_id:path}/timeline",
         summary="Who joined, left or timed out, why, and how long rebalances took",
         responses=documented(_NO_GROUP),
     )
@@ -76,7 +71,7 @@ def routes(context: HttpContext) -> APIRouter:
         return Timeline(group_id=group_id, events=[event_json(event) for event in events])
 
     @router.post(
-        "/groups/{group_id}/offsets",
+        "/groups/{group_id:path}/offsets",
         summary="Move the offsets of a group without members; only a plan unless `execute` is set",
         responses=documented({**_HAS_MEMBERS, NOT_FOUND: "There is no such topic or partition."}),
     )
@@ -95,7 +90,7 @@ def routes(context: HttpContext) -> APIRouter:
         return OffsetsReset(executed=wanted.execute, partitions=moved)
 
     @router.delete(
-        "/groups/{group_id}",
+        "/groups/{group_id:path}",
         status_code=204,
         summary="Delete a group without members, and its offsets",
         responses=documented({**_NO_GROUP, **_HAS_MEMBERS}),

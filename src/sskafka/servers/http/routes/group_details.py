@@ -69,7 +69,7 @@ def routes(context: HttpContext) -> APIRouter:
         return GroupPage(groups=listed, next_id=following)
 
     @router.get(
-        "/groups/{group_id}",
+        "/groups/{group_id:path}",
         summary="The members of a group, what they are assigned, and the group's lag",
         responses=documented({NOT_FOUND: "There is no such group."}),
     )

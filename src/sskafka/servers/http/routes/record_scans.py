@@ -23,7 +23,7 @@ from sskafka.servers.http.context import HttpContext, at_most
 from sskafka.servers.http.problems import BAD_REQUEST, NOT_FOUND, UNAVAILABLE, Problem, documented
 from sskafka.servers.http.routes.paging import Name
 from sskafka.servers.http.routes.record_json import RecordView
-from sskafka.servers.http.routes.record_selection import RecordQuery, select
+from sskafka.servers.http.routes.record_selection import RecordQuery, position_of, select
 
 SCANS_MAX = 16
 """Searches, live tails and downloads at the same time."""
@@ -39,6 +39,10 @@ DOWNLOAD_BYTES_MAX = 16 * 1024 * 1024
 class FilteredQuery(RecordQuery):
     filter: Annotated[
         str, Field(max_length=CHARACTERS_MAX, description='Such as: key == "a" and value.user.id > 5; empty: all.')
+    ] = ""
+
+    until: Annotated[
+        str, Field(max_length=64, description="Where to end, as `from`; empty: at the end. Not with `follow`.")
     ] = ""
 
     def predicate(self, now_ms: int) -> Predicate | None:
@@ -134,6 +138,7 @@ class _Scan:
         now_ms = self._context.clock.now_ms()
         accepts, decoders = self._query.predicate(now_ms), self._query.decoders()
         wanted = self._query.position("end" if follow else "start", now_ms)
+        until = position_of(self._query.until or "end", "until", now_ms)
         if self._scans.locked():
             raise Problem(UNAVAILABLE, f"{SCANS_MAX} searches are running already; stop one or try again later")
         async with AsyncExitStack() as stack:
@@ -142,9 +147,10 @@ class _Scan:
             cluster: Cluster = await stack.enter_async_context(clients.reader.borrowed())
             selection = await select(cluster, self._topic, self._query)
             starts = await selection.starts(cluster, wanted, self._query.isolation)
+            stops = await selection.starts(cluster, until, self._query.isolation)
             spans = {
-                partition: Span(starts[partition], None if follow else bounds.stop)
-                for partition, bounds in selection.bounds.items()
+                partition: Span(start, None if follow else max(start, stops[partition]))
+                for partition, start in starts.items()
             }
             self._scan = RecordScan(cluster, spans, budget, accepts, decoders, self._query.isolation_level)
             self._stack = stack.pop_all()

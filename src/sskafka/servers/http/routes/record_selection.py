@@ -58,13 +58,18 @@ class RecordQuery(BaseModel):
 
     def position(self, default: str, now_ms: int) -> OffsetRange:
         """Return where to start. Raise Problem for a text that is no position."""
-        try:
-            wanted = parse_offset_range(self.start or default, now_ms)
-        except (ValueError, OverflowError) as error:
-            raise Problem(BAD_REQUEST, f"from: {error}") from None
-        if wanted.stop is not None:
-            raise Problem(BAD_REQUEST, f"from: {self.start!r} is a range; name one position")
-        return wanted
+        return position_of(self.start or default, "from", now_ms)
+
+
+def position_of(text: str, parameter: str, now_ms: int) -> OffsetRange:
+    """Parse one position. Raise Problem, which names the parameter, for other texts."""
+    try:
+        wanted = parse_offset_range(text, now_ms)
+    except (ValueError, OverflowError) as error:
+        raise Problem(BAD_REQUEST, f"{parameter}: {error}") from None
+    if wanted.stop is not None:
+        raise Problem(BAD_REQUEST, f"{parameter}: {text!r} is a range; name one position")
+    return wanted
 
 
 class Selection:

@@ -51,9 +51,10 @@ function TopicMessages({ topic, query }) {
   const topicData = useData(`topics/${encodeURIComponent(topic)}`);
   const close = () => setDialog(null);
 
+  const range = view.order === "newest" ? { ...parameters, from: "", until: view.from } : parameters;
   const startSearch = () => {
     setSearching(true);
-    search.start(topic, { ...parameters, filter: view.filter, ...SEARCH });
+    search.start(topic, { ...range, filter: view.filter, ...SEARCH });
   };
   const startTail = () => {
     setSearching(true);
@@ -71,7 +72,7 @@ function TopicMessages({ topic, query }) {
     <${PageTitle} title=${topic} back=${{ href: link("messages"), label: "Messages" }}>
       ${mayChange && html`<${Button} icon="plus" kind="primary" onClick=${() => setDialog({ kind: "produce" })}>Produce<//>`}
       <${Button} onClick=${() => setDialog({ kind: "commands", title: "The same on the command line", commands: viewCommands(bootstrap, topic, { ...view, isTail: search.isTail, limit: PAGE_RECORDS }) })}>Copy as command<//>
-      <a class="button" download href=${address(`topics/${encodeURIComponent(topic)}/records/download`, { ...parameters, filter: view.filter })}>Download</a>
+      <a class="button" download href=${address(`topics/${encodeURIComponent(topic)}/records/download`, { ...range, filter: view.filter })}>Download</a>
     <//>
     <${Card}>
       <${Position} view=${view} partitions=${topicData.data?.partitions.length ?? 0} onChange=${browse} />
