@@ -2,5 +2,5 @@
 .PHONY: spark-test
 
 spark-test: $(STAMP) ## Run the tests of Spark pipelines (some minutes)
-	$(BIN)/python -m sskafka.pipelines.class_archive
+	-$(BIN)/python -m sskafka.pipelines.class_archive
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/spark --ignore=tests/spark/test_spark_kills.py $(PYTEST_OPTIONS)
