@@ -35,6 +35,7 @@ COMMANDS = {
     "broker": LazyCommand(
         "sskafka.cli.broker.commands", "List, describe, drain and decommission brokers; check whether one may stop."
     ),
+    "top": LazyCommand("sskafka.cli.top", "Show live rates by topic, group and client."),
     "topic": LazyCommand(
         "sskafka.cli.topic.commands", "Create, list, describe, alter, delete, produce to and consume topics."
     ),

@@ -15,7 +15,7 @@ WatchOption = Annotated[
     float | None,
     typer.Option("--watch", min=0.1, metavar="SECONDS", help="Show it again and again, until Ctrl+C."),
 ]
-_CLEAR_SCREEN = "\x1b[2J\x1b[H"
+CLEAR_SCREEN = "\x1b[2J\x1b[H"
 
 
 async def shown_again(seconds: float | None, ask: Callable[[], Awaitable[T]], show: Callable[[T], None]) -> T:
@@ -23,7 +23,7 @@ async def shown_again(seconds: float | None, ask: Callable[[], Awaitable[T]], sh
     while True:
         found = await ask()
         if seconds is not None and uses_color():
-            print(_CLEAR_SCREEN, end="")
+            print(CLEAR_SCREEN, end="")
         show(found)
         sys.stdout.flush()
         if seconds is None:

@@ -6,5 +6,6 @@ Replica fetchers, the HTTP server, the command line and applications use it. Lay
     metadata, cluster        cluster metadata, one connection per broker, and the only retry loop
     producer, transactional_producer, consumer                              engines for applications
     admin, configs, groups, transactions, partition_moves, quorum           administration
+    cluster_status, rates, balance/                                         health, live rates, plans for replicas
     async_clients, sync_clients                                             public API with and without an event loop
 """
