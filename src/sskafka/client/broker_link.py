@@ -124,6 +124,25 @@ class BrokerLink(TaskLink):
             connection.abort("a request failed")
             raise
 
+    def ask(self, request: Message, response_class: type[R], answered: Answered[R]) -> None:
+        """Send the request at once over a connection that is open and not congested, otherwise in a task."""
+        connection = self._connection
+        if connection is None or not connection.is_open or not connection.is_writable or self._is_closed:
+            super().ask(request, response_class, answered)
+            return
+
+        def received(outcome: R | Exception) -> None:
+            if self._is_closed:
+                return
+            if isinstance(outcome, Exception):
+                connection.abort("a request failed")
+            answered(outcome)
+
+        try:
+            connection.ask(request, response_class, received)
+        except Exception:  # the task reports the same error, but later, as callers expect
+            super().ask(request, response_class, answered)
+
     async def version_for(self, request_class: type[Message]) -> int:
         """Return the newest version of a request that both sides support."""
         return (await self._connected()).version_for(request_class)

@@ -8,15 +8,18 @@ responses to later requests would be delayed behind the missing one.
 
 import asyncio
 import errno
+import logging
 import socket
 import ssl
 from collections.abc import Callable
+from functools import partial
 from re import findall
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from sskafka.client.errors import (
     AuthenticationFailedError,
     BrokerUnavailableError,
+    ClientError,
     ConnectionLostError,
     ConnectionRefusedByBrokerError,
     ProtocolError,
@@ -37,6 +40,8 @@ from sskafka.wire.schema import Message, Versions
 
 if TYPE_CHECKING:
     from sskafka.client.security import ClientSecurity
+
+_log = logging.getLogger(__name__)
 
 R = TypeVar("R", bound=Message)
 
@@ -151,7 +156,10 @@ class BrokerConnection(asyncio.BufferedProtocol):
         self._traffic = options.traffic
         self._receiver = FrameReceiver()
         self._transport: asyncio.Transport | None = None
-        self._pending: dict[int, asyncio.Future[Buffer]] = {}
+        self._pending: dict[int, Callable[[Buffer | ClientError], None]] = {}
+        self._asked: dict[int, float] = {}
+        """Requests without a task of their own, the oldest first: when they time out, in the time of the event loop."""
+        self._expiry: asyncio.TimerHandle | None = None
         self._correlation_id = 0
         self._broker_versions: dict[int, Versions] = {}
         self.features: dict[str, int] = {}
@@ -201,6 +209,35 @@ class BrokerConnection(asyncio.BufferedProtocol):
         answered = self._send(message, version)
         frame = await self._answer(answered, message, timeout_ms or self._options.request_timeout_ms)
         return self._decode(response_class, version, frame)
+
+    def ask(self, message: Message, response_class: type[R], answered: Callable[[R | Exception], None]) -> None:
+        """Send `message` at once. Call `answered` with the response as soon as it is read, or with the error.
+
+        Unlike `request`, this takes no task and no further turn of the event loop. Raise ClientError if the request
+        cannot be sent; then `answered` is not called."""
+        version = self.version_for(type(message))
+        correlation_id = self._next_id()
+        self._write(message, version, correlation_id)
+
+        def received(frame: Buffer | ClientError) -> None:
+            self._asked.pop(correlation_id, None)
+            outcome: R | Exception
+            try:
+                outcome = self._decode(response_class, version, frame) if not isinstance(frame, Exception) else frame
+            except ProtocolError as error:
+                outcome = error
+            try:
+                answered(outcome)
+            except Exception:  # an error of the caller must not end the other requests of this connection
+                _log.exception("a response of %s could not be handled", self.address)
+
+        self._pending[correlation_id] = received
+        self._expire_later(correlation_id, self._options.request_timeout_ms / 1000)
+
+    @property
+    def is_writable(self) -> bool:
+        """Return whether the broker reads what it is sent."""
+        return self._writable.is_set()
 
     async def send(self, message: Message, *, version: int | None = None) -> None:
         """Send a request that has no response: Produce with acks=0."""
@@ -297,8 +334,30 @@ class BrokerConnection(asyncio.BufferedProtocol):
         correlation_id = self._next_id()
         self._write(message, version, correlation_id)
         answered: asyncio.Future[Buffer] = asyncio.get_running_loop().create_future()
-        self._pending[correlation_id] = answered
+        self._pending[correlation_id] = partial(_settle, answered)
         return answered
+
+    def _expire_later(self, correlation_id: int, timeout_s: float) -> None:
+        """Have one timer for all requests, which is armed for the oldest of them."""
+        loop = asyncio.get_running_loop()
+        self._asked[correlation_id] = loop.time() + timeout_s
+        if self._expiry is None:
+            self._expiry = loop.call_later(timeout_s, self._expire)
+
+    def _expire(self) -> None:
+        self._expiry = None
+        oldest = next(iter(self._asked.items()), None)
+        if oldest is None:
+            return
+        correlation_id, over_s = oldest
+        loop = asyncio.get_running_loop()
+        if loop.time() < over_s:
+            self._expiry = loop.call_at(over_s, self._expire)
+            return
+        reason = f"{self.address} did not answer within {self._options.request_timeout_ms} ms"
+        answered = self._pending.pop(correlation_id)
+        self.abort(reason)
+        answered(RequestTimeoutError(reason))
 
     def _next_id(self) -> int:
         self._correlation_id = (self._correlation_id + 1) & _CORRELATION_ID_MAX
@@ -336,8 +395,7 @@ class BrokerConnection(asyncio.BufferedProtocol):
         if answered is None:
             raise ProtocolError(f"{self.address} sent a response with unknown correlation id {correlation_id}")
         self._traffic.responses += 1
-        if not answered.done():  # the caller may have been cancelled
-            answered.set_result(frame)
+        answered(frame)
         if self._is_retired:
             self._maybe_close_retired()
 
@@ -352,7 +410,18 @@ class BrokerConnection(asyncio.BufferedProtocol):
     def _fail_pending(self, reason: str) -> None:
         if self._lost is None:
             self._lost = ConnectionLostError(reason)
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
         pending, self._pending = self._pending, {}
         for answered in pending.values():
-            if not answered.done():
-                answered.set_exception(ConnectionLostError(reason))
+            answered(ConnectionLostError(reason))
+
+
+def _settle(answered: asyncio.Future[Buffer], outcome: Buffer | ClientError) -> None:
+    if answered.done():  # the caller may have been cancelled
+        return
+    if isinstance(outcome, ClientError):
+        answered.set_exception(outcome)
+    else:
+        answered.set_result(outcome)

@@ -9,7 +9,8 @@ from fake_broker import HANG_UP, FakeBroker, api_versions
 
 from sskafka.client import broker_link
 from sskafka.client.broker_link import Address, BrokerLink, BrokerLinks, ConnectionOptions, RequestQueue
-from sskafka.client.errors import ConnectionLostError, UnsupportedApiError
+from sskafka.client.errors import ClientError, ConnectionLostError, RequestTimeoutError, UnsupportedApiError
+from sskafka.wire.codec import UnencodableMessageError
 from sskafka.wire.messages.api_versions import ApiVersionsRequest
 from sskafka.wire.messages.fetch import FetchRequest
 from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -69,6 +70,76 @@ def test_the_request_after_a_lost_connection_opens_another_one() -> None:
                 await link.request(InitProducerIdRequest(), InitProducerIdResponse)
             assert (await link.request(InitProducerIdRequest(), InitProducerIdResponse)).producer_id == 7
             link.close()
+
+    asyncio.run(scenario())
+
+
+def test_requests_over_an_open_connection_take_no_task() -> None:
+    numbers = iter(range(1, 100))
+
+    async def scenario() -> None:
+        broker = FakeBroker({InitProducerIdRequest: lambda *_: InitProducerIdResponse(producer_id=next(numbers))})
+        async with broker:
+            link = BrokerLink(lambda: broker.address, ConnectionOptions())
+            await link.request(InitProducerIdRequest(), InitProducerIdResponse)
+            tasks, heard, done = asyncio.all_tasks(), [], asyncio.Event()
+
+            def answered(outcome: InitProducerIdResponse | Exception) -> None:
+                assert isinstance(outcome, InitProducerIdResponse)
+                heard.append(outcome.producer_id)
+                if len(heard) == 3:
+                    done.set()
+                else:
+                    link.ask(InitProducerIdRequest(), InitProducerIdResponse, answered)
+                    assert {task for task in asyncio.all_tasks() if "_exchange" in repr(task)} <= tasks
+
+            link.ask(InitProducerIdRequest(), InitProducerIdResponse, answered)
+            assert not heard
+            await asyncio.wait_for(done.wait(), 10)
+            assert heard == [2, 3, 4]
+            link.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("answer", [HANG_UP, None, b"\0\0\0\4\0\0\0\0", b"\0\0\0\5\0\0\0\3\0"], ids=range(4))
+def test_a_request_over_an_open_connection_hears_of_its_end_once(answer: Any) -> None:
+    """The broker hangs up, is silent, answers another request, or sends half a response."""
+    answers = iter([InitProducerIdResponse(), answer, InitProducerIdResponse(producer_id=7)])
+
+    async def scenario() -> None:
+        async with FakeBroker({InitProducerIdRequest: lambda *_: next(answers)}) as broker:
+            link = BrokerLink(lambda: broker.address, ConnectionOptions(request_timeout_ms=100))
+            await link.request(InitProducerIdRequest(), InitProducerIdResponse)
+            heard: list[Any] = []
+            link.ask(InitProducerIdRequest(), InitProducerIdResponse, heard.append)
+            async with asyncio.timeout(10):
+                while not heard:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+            assert (await link.request(InitProducerIdRequest(), InitProducerIdResponse)).producer_id == 7
+            assert len(heard) == 1
+            assert isinstance(heard[0], RequestTimeoutError if answer is None else ClientError)
+            link.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_request_that_cannot_be_encoded_is_told_later_and_a_closed_link_is_silent() -> None:
+    async def scenario() -> None:
+        async with FakeBroker({InitProducerIdRequest: lambda *_: InitProducerIdResponse()}) as broker:
+            link = BrokerLink(lambda: broker.address, ConnectionOptions())
+            await link.request(InitProducerIdRequest(), InitProducerIdResponse)
+            heard: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+            impossible = InitProducerIdRequest(transaction_timeout_ms=2**40)
+            link.ask(impossible, InitProducerIdResponse, heard.set_result)
+            assert not heard.done()
+            assert isinstance(await heard, UnencodableMessageError)
+            await link.request(InitProducerIdRequest(), InitProducerIdResponse)
+            unheard: list[Any] = []
+            link.ask(InitProducerIdRequest(), InitProducerIdResponse, unheard.append)
+            link.close()
+            await asyncio.sleep(0.05)
+            assert not unheard
 
     asyncio.run(scenario())
 
