@@ -23,22 +23,13 @@ from sskafka.servers.kafka.controller import Controller
 from sskafka.servers.kafka.forwarded_requests import ForwardedHandlers
 from sskafka.servers.kafka.handlers.administration import AdministrationHandlers
 from sskafka.servers.kafka.handlers.api_versions import ApiVersionsHandler
-from sskafka.servers.kafka.handlers.cluster import ClusterHandler
-from sskafka.servers.kafka.handlers.configs import ConfigHandlers, ListenerPorts
 from sskafka.servers.kafka.handlers.controller_apis import ControllerHandlers
-from sskafka.servers.kafka.handlers.delete_records import DeleteRecordsHandler
 from sskafka.servers.kafka.handlers.fetch.handler import FetchHandler
 from sskafka.servers.kafka.handlers.fetch.sessions import FetchSessions
-from sskafka.servers.kafka.handlers.log_dirs import LogDirsHandler
 from sskafka.servers.kafka.handlers.metadata import MetadataHandler
-from sskafka.servers.kafka.handlers.offsets import OffsetHandlers
 from sskafka.servers.kafka.handlers.produce import ProduceHandler
 from sskafka.servers.kafka.handlers.producers import ProducerHandlers
 from sskafka.servers.kafka.handlers.quorum import QuorumHandlers
-from sskafka.servers.kafka.handlers.readers import ReaderHandlers
-from sskafka.servers.kafka.handlers.replica_positions import ReplicaPositionsHandler
-from sskafka.servers.kafka.handlers.topic_partitions import TopicPartitionsHandler
-from sskafka.servers.kafka.handlers.topics import TopicHandlers
 from sskafka.servers.kafka.registry import HandlerFactories, Registry, message_handler
 from sskafka.servers.kafka.request import Request
 from sskafka.servers.kafka.topic_creation import InternalTopics, TopicCreation
@@ -47,6 +38,7 @@ from sskafka.wire.messages.describe_cluster import DescribeClusterBroker
 from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 if TYPE_CHECKING:
+    from sskafka.servers.kafka.handlers.configs import ListenerPorts
     from sskafka.servers.kafka.handlers.transactional_produce import CarryOut
 
 
@@ -57,7 +49,7 @@ def serve_broker_apis(
     settings: Settings,
     clock: Clock,
     cluster_id: str,
-    listeners: ListenerPorts,
+    listeners: "ListenerPorts",
     others: HandlerFactories,
     mutations: MutationQuota = UNLIMITED_MUTATIONS,
 ) -> None:
@@ -83,17 +75,23 @@ def serve_broker_apis(
         "fetch": lambda: _fetch_handler(registry, services, control, settings, clock, view),
         "controller_apis": lambda: ControllerHandlers(controller, forwarded_handlers(settings, mutations), mutations),
         "quorum": lambda: QuorumHandlers(controller),
-        "describe_quorum": lambda: ReplicaPositionsHandler(replicas, AdministrationHandlers(controller).forward),
-        "configs": lambda: ConfigHandlers(settings["node.id"], controller, settings, listeners),
-        "cluster": lambda: ClusterHandler(view),
+        "describe_quorum": lambda: on_demand.ReplicaPositionsHandler(
+            replicas, AdministrationHandlers(controller).forward
+        ),
+        "configs": lambda: on_demand.ConfigHandlers(settings["node.id"], controller, settings, listeners),
+        "cluster": lambda: on_demand.ClusterHandler(view),
         "metadata": lambda: MetadataHandler(view, TopicCreation(controller, settings, registry.spawn)),
-        "topic_partitions": lambda: TopicPartitionsHandler(view, settings["max.request.partition.size.limit"]),
-        "offsets": lambda: OffsetHandlers(replicas, services.thread),
-        "delete_records": lambda: DeleteRecordsHandler(replicas, services.housekeeping.sync_log_start_offsets),
+        "topic_partitions": lambda: on_demand.TopicPartitionsHandler(
+            view, settings["max.request.partition.size.limit"]
+        ),
+        "offsets": lambda: on_demand.OffsetHandlers(replicas, services.thread),
+        "delete_records": lambda: on_demand.DeleteRecordsHandler(
+            replicas, services.housekeeping.sync_log_start_offsets
+        ),
         "producers": lambda: ProducerHandlers(replicas, services.producer_ids, initialize),
-        "log_dirs": lambda: LogDirsHandler(services.logs, replicas, services.moves),
+        "log_dirs": lambda: on_demand.LogDirsHandler(services.logs, replicas, services.moves),
         "absent_features": lambda: on_demand.absent_features,
-        "readers": lambda: ReaderHandlers(replicas),
+        "readers": lambda: on_demand.ReaderHandlers(replicas),
         "act_for_client": lambda: on_demand.ActForClientHandler(),  # noqa: PLW0108  imported when it is called
         "config_resources": lambda: on_demand.ConfigResourcesHandler(view),
         "find_coordinator": lambda: on_demand.FindCoordinatorHandler(view, topics),
@@ -161,8 +159,8 @@ def serve_controller_apis(
         "controller_apis": lambda: ControllerHandlers(direct, forwarded_handlers(settings, mutations), mutations),
         "quorum": lambda: QuorumHandlers(direct),
         "describe_quorum": lambda: AdministrationHandlers(direct),
-        "configs": lambda: ConfigHandlers(settings["node.id"], direct, settings, for_all_nodes=True),
-        "cluster": lambda: ClusterHandler(view, lambda: _described(direct.voter_addresses)),
+        "configs": lambda: on_demand.ConfigHandlers(settings["node.id"], direct, settings, for_all_nodes=True),
+        "cluster": lambda: on_demand.ClusterHandler(view, lambda: _described(direct.voter_addresses)),
     }
     registry.serve(Listeners.CONTROLLER, factories)
 
@@ -190,7 +188,7 @@ def _administration(controller: Controller, settings: Settings, mutations: Mutat
     return {
         "acls": lambda: on_demand.AclHandlers(controller),
         "administration": lambda: AdministrationHandlers(controller),
-        "topics": lambda: TopicHandlers(controller, mutations, settings["num.partitions"]),
+        "topics": lambda: on_demand.TopicHandlers(controller, mutations, settings["num.partitions"]),
         "client_quotas": lambda: on_demand.ClientQuotaHandlers(controller),
         "scram_credentials": lambda: on_demand.ScramCredentialHandlers(controller),
         "delegation_tokens": lambda: on_demand.DelegationTokenHandlers(
@@ -204,7 +202,7 @@ def forwarded_handlers(settings: Settings, mutations: MutationQuota) -> Forwarde
     return lambda controller: {
         **_administration(controller, settings, mutations),
         "describe_quorum": lambda: AdministrationHandlers(controller),
-        "configs": lambda: ConfigHandlers(settings["node.id"], controller, settings, for_all_nodes=True),
+        "configs": lambda: on_demand.ConfigHandlers(settings["node.id"], controller, settings, for_all_nodes=True),
     }
 
 

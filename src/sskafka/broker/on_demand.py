@@ -46,14 +46,23 @@ if TYPE_CHECKING:
     from sskafka.servers.kafka.handlers.act_for_client import ActForClientHandler as ActForClientHandler
     from sskafka.servers.kafka.handlers.broker_load import BrokerLoadHandler as BrokerLoadHandler
     from sskafka.servers.kafka.handlers.client_quotas import ClientQuotaHandlers as ClientQuotaHandlers
+    from sskafka.servers.kafka.handlers.cluster import ClusterHandler as ClusterHandler
     from sskafka.servers.kafka.handlers.config_resources import ConfigResourcesHandler as ConfigResourcesHandler
+    from sskafka.servers.kafka.handlers.configs import ConfigHandlers as ConfigHandlers
     from sskafka.servers.kafka.handlers.consumer_groups import ConsumerGroupHandlers as ConsumerGroupHandlers
     from sskafka.servers.kafka.handlers.delegation_tokens import DelegationTokenHandlers as DelegationTokenHandlers
+    from sskafka.servers.kafka.handlers.delete_records import DeleteRecordsHandler as DeleteRecordsHandler
     from sskafka.servers.kafka.handlers.find_coordinator import FindCoordinatorHandler as FindCoordinatorHandler
     from sskafka.servers.kafka.handlers.group_offsets import GroupOffsetHandlers as GroupOffsetHandlers
     from sskafka.servers.kafka.handlers.groups import GroupHandlers as GroupHandlers
+    from sskafka.servers.kafka.handlers.log_dirs import LogDirsHandler as LogDirsHandler
+    from sskafka.servers.kafka.handlers.offsets import OffsetHandlers as OffsetHandlers
     from sskafka.servers.kafka.handlers.raft_voters import RaftVoterHandlers as RaftVoterHandlers
+    from sskafka.servers.kafka.handlers.readers import ReaderHandlers as ReaderHandlers
+    from sskafka.servers.kafka.handlers.replica_positions import ReplicaPositionsHandler as ReplicaPositionsHandler
     from sskafka.servers.kafka.handlers.scram_credentials import ScramCredentialHandlers as ScramCredentialHandlers
+    from sskafka.servers.kafka.handlers.topic_partitions import TopicPartitionsHandler as TopicPartitionsHandler
+    from sskafka.servers.kafka.handlers.topics import TopicHandlers as TopicHandlers
     from sskafka.servers.kafka.handlers.transaction_descriptions import (
         TransactionDescriptionHandlers as TransactionDescriptionHandlers,
     )
@@ -111,6 +120,15 @@ _MODULES = {
     "GroupHandlers": "sskafka.servers.kafka.handlers.groups",
     "sasl": "sskafka.servers.kafka.handlers.sasl",
     "RaftVoterHandlers": "sskafka.servers.kafka.handlers.raft_voters",
+    "ClusterHandler": "sskafka.servers.kafka.handlers.cluster",
+    "ConfigHandlers": "sskafka.servers.kafka.handlers.configs",
+    "DeleteRecordsHandler": "sskafka.servers.kafka.handlers.delete_records",
+    "LogDirsHandler": "sskafka.servers.kafka.handlers.log_dirs",
+    "OffsetHandlers": "sskafka.servers.kafka.handlers.offsets",
+    "ReaderHandlers": "sskafka.servers.kafka.handlers.readers",
+    "ReplicaPositionsHandler": "sskafka.servers.kafka.handlers.replica_positions",
+    "TopicPartitionsHandler": "sskafka.servers.kafka.handlers.topic_partitions",
+    "TopicHandlers": "sskafka.servers.kafka.handlers.topics",
     "ScramCredentialHandlers": "sskafka.servers.kafka.handlers.scram_credentials",
     "TransactionDescriptionHandlers": "sskafka.servers.kafka.handlers.transaction_descriptions",
     "TransactionMarkerHandler": "sskafka.servers.kafka.handlers.transaction_markers",
