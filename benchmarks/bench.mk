@@ -10,7 +10,7 @@ OPENSSL_HEADER := /usr/include/openssl/ssl.h
 RDKAFKA_LIBRARY = $(firstword $(wildcard $(abspath $(VENV))/lib/python3*/site-packages/confluent_kafka.libs/librdkafka-*.so*))
 BENCH_OPTIONS ?=
 
-.PHONY: load bench bench-console bench-hot-path bench-grid bench-cluster bench-cores bench-growth bench-transactions bench-groups bench-http bench-kafka bench-compaction bench-failover bench-spark bench-pipeline-latency bench-pipeline-batch
+.PHONY: load bench bench-console bench-hot-path bench-request-cpu bench-grid bench-cluster bench-cores bench-growth bench-transactions bench-groups bench-http bench-kafka bench-compaction bench-failover bench-spark bench-pipeline-latency bench-pipeline-batch
 
 load: $(LOAD) ## Build the load generator of the benchmarks
 
@@ -34,6 +34,10 @@ bench: $(LOAD) ## Measure SSKafka alone (BENCH_OPTIONS="--quick" for a short run
 
 bench-hot-path: $(STAMP) ## Measure the CPU time of the produce path in one process (SSKAFKA_PURE=1: uncompiled)
 	$(BIN)/python -m benchmarks.hot_path $(BENCH_OPTIONS)
+
+bench-request-cpu: $(LOAD) ## Measure the CPU time of tiny requests at a broker, also on a busy machine (BENCH_OPTIONS="--brokers 3")
+	$(BIN)/python -m benchmarks.turn_cost
+	$(BIN)/python -m benchmarks.request_cpu $(BENCH_OPTIONS)
 
 bench-cluster: $(LOAD) ## Compare 3 brokers with 3 of Apache Kafka: replicated writes, acks=all
 	$(BIN)/python -m benchmarks compare --brokers 3 $(BENCH_OPTIONS)

@@ -13,17 +13,18 @@ from sskafka.model.security.sasl_messages import plain_message
 from sskafka.model.security.scram import SCRAM_MECHANISMS
 from sskafka.model.settings import Settings
 from sskafka.runtime.descriptors import ConnectionDescriptors
+from sskafka.runtime.selector import Selector
 from sskafka.servers.kafka.authorization import AllowAll
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
 from sskafka.servers.kafka.frames import response_frame
 from sskafka.servers.kafka.handlers import sasl
 from sskafka.servers.kafka.listener import ConnectionLimits, Listener
-from sskafka.servers.kafka.registry import ServedApi
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.request_memory import RequestMemory
 from sskafka.servers.kafka.security.listener_security import ListenerSecurity, SaslSecurity
 from sskafka.servers.kafka.security.mechanisms import PlainMechanism, ScramServerMechanism
 from sskafka.servers.kafka.security.sasl_connection import SaslConnection
+from sskafka.servers.kafka.served_api import ServedApi
 from sskafka.wire.apis import API_BY_KEY, ApiKey
 from sskafka.wire.codec import encode
 from sskafka.wire.header import encode_request_header
@@ -85,6 +86,7 @@ class Served:
             ThreadPoolExecutor(1),
             ConnectionDescriptors(1000),
             security,
+            Selector(asyncio.get_running_loop(), uses_epoll=False),
         )
         self.listener._loop = asyncio.get_running_loop()
         self.listener.turns.start(asyncio.get_running_loop())

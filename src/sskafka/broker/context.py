@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from sskafka.model.settings import Settings
 from sskafka.runtime.clock import Clock
 from sskafka.runtime.descriptors import ConnectionDescriptors
+from sskafka.runtime.selector import Selector
 from sskafka.runtime.tasks import BackgroundTasks, RequestTasks
 
 
@@ -22,6 +23,8 @@ class BrokerContext(NamedTuple):
     stack: AsyncExitStack
     """Clean-ups that run when the node stops, in reverse order."""
     descriptors: ConnectionDescriptors
+    selector: Selector
+    """Of the connections on the data loop."""
 
     def run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
         """Run `work` until the node stops. If `work` fails before that, the node fails."""

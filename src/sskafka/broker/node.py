@@ -52,14 +52,16 @@ from sskafka.runtime.control_thread import ControlThread
 from sskafka.runtime.descriptors import ConnectionDescriptors, SpareDescriptors, limit
 from sskafka.runtime.event_loop import new_event_loop
 from sskafka.runtime.loop_watchdog import LoopWatchdog
+from sskafka.runtime.selector import Selector
 from sskafka.runtime.tasks import BackgroundTasks, RequestTasks
 from sskafka.servers.kafka.authorization import AllowAll, Authorizer, FailedLoginRecorder, ignore_failed_login
 from sskafka.servers.kafka.client_quotas import ClientQuotaManager, MutationQuota
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
 from sskafka.servers.kafka.handlers.broker_identity import BrokerIdentityHandler
 from sskafka.servers.kafka.listener import ConnectionLimits, Listener
-from sskafka.servers.kafka.registry import Registry, ServedApi, ServedApis
+from sskafka.servers.kafka.registry import Registry, ServedApis
 from sskafka.servers.kafka.request_memory import RequestMemory
+from sskafka.servers.kafka.served_api import ServedApi
 from sskafka.servers.kafka.throttling import Throttling
 from sskafka.servers.samples import broker_state, process_samples
 from sskafka.storage.disk import OsDisk
@@ -231,8 +233,17 @@ class Broker:
     def _make_context(self) -> BrokerContext:
         executor = ThreadPoolExecutor(THREADS, thread_name_prefix="sskafka-io")
         self._stack.callback(executor.shutdown)
+        selector = Selector(asyncio.get_running_loop())
+        self._stack.callback(selector.close)
         return BrokerContext(
-            self.settings, self._clock, executor, self._background, self._requests, self._stack, self._descriptors
+            self.settings,
+            self._clock,
+            executor,
+            self._background,
+            self._requests,
+            self._stack,
+            self._descriptors,
+            selector,
         )
 
     def _open_logs(self, context: BrokerContext) -> LogManager:
@@ -335,7 +346,7 @@ class Broker:
         memory = _request_memory(self.settings)
         for item in self.settings.controller_listeners:
             quotas = self._controller_quotas
-            listener = self._listener(context, item, registry.by_key, quotas, authorizer, memory)
+            listener = self._listener(context, item, registry.by_key, quotas, authorizer, memory, None)
             await thread.call(listener.start(self._sockets[item.name], self.settings["socket.listen.backlog.size"]))
             self._stack.push_async_callback(_stop_on, thread, listener)
 
@@ -379,6 +390,7 @@ class Broker:
             self._quotas,
             self._authorizer,
             self._request_memory,
+            context.selector,
         )
         if self._services is not None:
             listener.on_damaged_file = self._services.suspect_file
@@ -414,6 +426,7 @@ class Broker:
         quotas: ConnectionQuotas,
         authorizer: Authorizer,
         memory: RequestMemory,
+        selector: Selector | None,
     ) -> Listener:
         settings = self.settings
         limits = ConnectionLimits(
@@ -435,6 +448,7 @@ class Broker:
             context.executor,
             self._descriptors,
             self._security_of(context, address),
+            selector,
         )
         listener.on_failed_login = self._failed_login_recorder()
         return listener

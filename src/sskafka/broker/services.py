@@ -68,6 +68,7 @@ class BrokerServices:
             loop.call_soon,
             self._cluster_links("fetcher"),
             loop.call_soon_threadsafe,
+            context.selector.call_at_end,
         )
         context.stack.callback(self.replicas.stop)
         self.moves = self._start_moves() if len(logs.directories) > 1 else None

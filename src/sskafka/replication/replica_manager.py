@@ -71,8 +71,11 @@ class ReplicaManager:
         call_soon: Callable[[Callable[[], None]], object],
         links: ClusterLinks | None = None,
         call_soon_threadsafe: Callable[[Callable[[], None]], object] | None = None,
+        call_at_end: Callable[[Callable[[], None]], object] | None = None,
     ) -> None:
-        """`call_soon_threadsafe`: like `call_soon`, from any thread, because a log directory may fail in one."""
+        """`call_soon_threadsafe`: like `call_soon`, from any thread, because a log directory may fail in one.
+
+        `call_at_end`: like `call_soon`, at the end of the current turn if possible (runtime/selector.py)."""
         self.broker_id = broker_id
         self.lag_max_ms = settings["replica.lag.time.max.ms"]
         self.counters = ReplicaCounters()
@@ -82,6 +85,7 @@ class ReplicaManager:
         self._clock = clock
         self._call_soon = call_soon
         self._call_soon_threadsafe = call_soon_threadsafe or call_soon
+        self._call_at_end = call_at_end or call_soon
         self._recovers_in_threads = call_soon_threadsafe is not None
         self.on_placed: Callable[[Partition], None] | None = None
         """Called for every replica that was opened, and for every replica whose directory has failed."""
@@ -160,7 +164,9 @@ class ReplicaManager:
         return _leadership(state) if state is not None else None
 
     def topics(self) -> Iterator[TopicReplicas]:
-        return (replicas for key, replicas in self._topics.items() if isinstance(key, str))
+        for key, replicas in self._topics.items():
+            if isinstance(key, str):
+                yield replicas
 
     def partitions(self) -> Iterator[Partition]:
         for replicas in self.topics():
@@ -231,7 +237,7 @@ class ReplicaManager:
     def wake_soon(self, partition: Partition) -> None:
         """Wake readers once in each turn of the loop, so that a fetch returns everything that the turn appended."""
         if not self._to_wake:
-            self._call_soon(self._wake)
+            self._call_at_end(self._wake)
         self._to_wake[partition] = None
 
     def _wake(self) -> None:

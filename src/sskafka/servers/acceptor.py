@@ -34,16 +34,19 @@ class Acceptor:
         self,
         name: str,
         bound: socket.socket,
-        make_protocol: Callable[[], asyncio.BaseProtocol],
+        make_protocol: Callable[[], asyncio.BaseProtocol] | None,
         descriptors: ConnectionDescriptors,
         counters: AcceptorCounters,
         make_room: Callable[[], bool] | None = None,
         tls_context: Callable[[], ssl.SSLContext] | None = None,
+        begin: Callable[[socket.socket], None] | None = None,
     ) -> None:
         """`make_room` may close a connection in favour of a new one. It returns False if there is none to close.
 
         The creator of the protocols calls `descriptors.connection_closed` when a connection is lost. `tls_context` is
-        called for each connection, whose protocol begins after the handshake."""
+        called for each connection, whose protocol begins after the handshake.
+
+        `begin` serves a connection itself, without a transport of the event loop and so without a protocol."""
         self._name = name
         self._bound = bound
         self._make_protocol = make_protocol
@@ -51,6 +54,7 @@ class Acceptor:
         self._counters = counters
         self._make_room = make_room
         self._tls_context = tls_context
+        self._begin = begin
         self._handshakes: dict[socket.socket, None] = {}  # the oldest first
         self._starting: set[asyncio.Task[None]] = set()
         self._retry: asyncio.TimerHandle | None = None
@@ -97,27 +101,42 @@ class Acceptor:
     def _serve(self, accepted: socket.socket) -> None:
         accepted.setblocking(False)
         self._descriptors.took_one()
+        if self._begin is not None:
+            self._begin_or_close(self._begin, accepted)
+            return
         if self._tls_context is not None:
             self._handshakes[accepted] = None
         task = self._loop.create_task(self._connect(accepted))
         self._starting.add(task)
         task.add_done_callback(self._starting.discard)
 
+    def _begin_or_close(self, begin: Callable[[socket.socket], None], accepted: socket.socket) -> None:
+        try:
+            begin(accepted)
+        except OSError as error:
+            self._close_unserved(accepted, error)
+
     async def _connect(self, accepted: socket.socket) -> None:
+        assert self._make_protocol is not None
         try:
             if self._tls_context is None:
                 await self._loop.connect_accepted_socket(self._make_protocol, accepted)
             else:
-                await self._connect_with_tls(accepted, self._tls_context())
+                await self._connect_with_tls(self._make_protocol, accepted, self._tls_context())
         except OSError as error:
-            self._descriptors.connection_closed()
-            accepted.close()
-            log.debug("%s: a connection ended before it was served: %s", self._name, error)
+            self._close_unserved(accepted, error)
 
-    async def _connect_with_tls(self, accepted: socket.socket, context: ssl.SSLContext) -> None:
+    def _close_unserved(self, accepted: socket.socket, error: OSError) -> None:
+        self._descriptors.connection_closed()
+        accepted.close()
+        log.debug("%s: a connection ended before it was served: %s", self._name, error)
+
+    async def _connect_with_tls(
+        self, make_protocol: Callable[[], asyncio.BaseProtocol], accepted: socket.socket, context: ssl.SSLContext
+    ) -> None:
         try:
             await self._loop.connect_accepted_socket(
-                self._make_protocol, accepted, ssl=context, ssl_handshake_timeout=HANDSHAKE_TIMEOUT_S
+                make_protocol, accepted, ssl=context, ssl_handshake_timeout=HANDSHAKE_TIMEOUT_S
             )
         finally:
             self._handshakes.pop(accepted, None)

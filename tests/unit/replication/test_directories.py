@@ -57,20 +57,23 @@ def test_a_directory_that_fails_in_a_thread_is_taken_offline_on_the_loop() -> No
 
     async def run() -> None:
         loop, done = asyncio.get_running_loop(), asyncio.Event()
-        replicas = ReplicaManager(
+
+        def call_soon_threadsafe(take_offline: Callable[[], None]) -> None:
+            def call() -> None:
+                called.append(threading.current_thread())
+                take_offline()
+                done.set()
+
+            loop.call_soon_threadsafe(call)
+
+        ReplicaManager(
             1,
             logs,
             settings,
             VirtualTime(),
             lambda call: pytest.fail("not from a thread"),
-            call_soon_threadsafe=loop.call_soon_threadsafe,
+            call_soon_threadsafe=call_soon_threadsafe,
         )
-
-        def note(directory: object) -> None:
-            called.append(threading.current_thread())
-            done.set()
-
-        replicas._take_offline = note  # type: ignore[method-assign]
         health = logs.directories[0].health
         await loop.run_in_executor(None, health.fail, OSError(errno.EIO, "Input/output error"))
         async with asyncio.timeout(5):

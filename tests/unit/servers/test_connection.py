@@ -16,16 +16,17 @@ from sskafka.model.counters import ConnectionCounters, RequestCounters
 from sskafka.model.errors import ErrorCode
 from sskafka.model.settings import Settings
 from sskafka.runtime.descriptors import ConnectionDescriptors
+from sskafka.runtime.selector import Selector
 from sskafka.servers.kafka.authorization import AllowAll
 from sskafka.servers.kafka.connection import LARGE_FRAME_BYTES, Connection
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
 from sskafka.servers.kafka.fair_turns import SLICE_NS
 from sskafka.servers.kafka.listener import RECEIVE_BUFFER_BYTES, ConnectionLimits, Listener
 from sskafka.servers.kafka.outgoing import WRITE_CHUNK_BYTES
-from sskafka.servers.kafka.registry import ServedApi
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.request_memory import RequestMemory
 from sskafka.servers.kafka.response_slot import ResponseSlot
+from sskafka.servers.kafka.served_api import ServedApi
 from sskafka.wire.apis import Api, ApiKey, Listeners
 from sskafka.wire.codec import decode
 from sskafka.wire.header import decode_response_header
@@ -47,14 +48,10 @@ class FakeTransport(asyncio.Transport):
         self.writes = 0
         self.reading = True
         self.closed = False
-        self.write_limit: int | None = None
         self.on_write: Callable[[], None] | None = None
 
     def get_extra_info(self, name: str, default: object = None) -> object:
         return ("127.0.0.1", 5) if name == "peername" else default
-
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        self.write_limit = high
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += data
@@ -96,6 +93,7 @@ class Harness:
             ASK: _api(ASK, "Ask", self._echo, AclOperation.DESCRIBE),
         }
         limits = ConnectionLimits(2_000_000, idle_ms_max, parked_max)
+        self.loop = _InstantLoop()
         self.memory = RequestMemory(memory_bytes)
         self.listener = Listener(
             "L",
@@ -107,8 +105,8 @@ class Harness:
             ConnectionCounters(),
             ThreadPoolExecutor(1),
             ConnectionDescriptors(1000),
+            selector=Selector(self.loop, uses_epoll=False),  # type: ignore[arg-type]
         )
-        self.loop = _InstantLoop()
         self.listener._loop = self.loop  # type: ignore[assignment]
         self.listener.turns.start(self.loop)  # type: ignore[arg-type]
 

@@ -85,6 +85,7 @@ async def accepted_buffers(limits: ConnectionLimits) -> tuple[int, int]:
         (connection,) = listener._connections
         assert connection._transport is not None
         accepted = connection._transport.get_extra_info("socket")
+        assert isinstance(accepted, socket.socket)
         sizes = [accepted.getsockopt(socket.SOL_SOCKET, name) for name in (socket.SO_SNDBUF, socket.SO_RCVBUF)]
         writer.close()
         await writer.wait_closed()

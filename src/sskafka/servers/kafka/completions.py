@@ -15,7 +15,8 @@ from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.frames import response_frame
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.response_slot import ResponseSlot
-from sskafka.servers.kafka.sliced_handlers import Handler, sliced_handler
+from sskafka.servers.kafka.served_api import Handler
+from sskafka.servers.kafka.sliced_handlers import sliced_handler
 from sskafka.wire.apis import API_BY_KEY
 from sskafka.wire.schema import Message
 

@@ -14,7 +14,6 @@ Rules
 - A malformed frame closes its connection and affects nothing else.
 """
 
-import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping
@@ -24,17 +23,18 @@ from typing import TYPE_CHECKING, cast
 
 from sskafka.model.acl import ANONYMOUS, AuthorizerNotReadyError
 from sskafka.model.errors import ErrorCode
+from sskafka.model.native import mypyc_attr
 from sskafka.servers.kafka.authorization import Authorizer
 from sskafka.servers.kafka.fair_turns import SLICE_NS
 from sskafka.servers.kafka.frames import KEY, REQUEST_START, SIZE, error_frame
 from sskafka.servers.kafka.long_requests import LongRequest, Steps
 from sskafka.servers.kafka.outgoing import WRITE_CHUNK_BYTES, Outgoing
 from sskafka.servers.kafka.refusals import refusal_frame
-from sskafka.servers.kafka.registry import ServedApi
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.request_memory import LargeRequest
 from sskafka.servers.kafka.response_slot import ResponseSlot
-from sskafka.servers.kafka.socket_writer import response_writer
+from sskafka.servers.kafka.served_api import ServedApi
+from sskafka.servers.kafka.socket_transport import Transport
 from sskafka.wire.apis import ApiKey
 from sskafka.wire.errors import MalformedMessageError
 from sskafka.wire.varint import skip_tagged_fields
@@ -48,13 +48,13 @@ LARGE_FRAME_BYTES = 64 * 1024
 LARGE_FRAME_BEGINNING_BYTES = 16 * 1024
 """The part of a large frame that must have arrived before the frame gets a buffer of its own."""
 UNKNOWN_SOFTWARE = ("unknown", "unknown")
-WRITE_BUFFER_HIGH_BYTES = 2 * 1024 * 1024
 
 _GONE = memoryview(b"")  # replaces the frame of a parked request, whose buffer is reused
 _parse_size = SIZE.unpack_from
 _parse_start = REQUEST_START.unpack_from
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Connection(Outgoing):
     __slots__ = (
         "_api",
@@ -71,12 +71,10 @@ class Connection(Outgoing):
         "authorizer",
         "client_listener",
         "host",
+        "is_token_authenticated",
         "principal",
         "software",
     )
-
-    is_token_authenticated = False
-    """Whether the client has logged in with a delegation token, which only SASL connections allow."""
 
     def __init__(self, listener: "Listener") -> None:
         super().__init__(listener)
@@ -92,6 +90,8 @@ class Connection(Outgoing):
         self._awaiting_memory = False
         self._holds = 0
         self.principal = ANONYMOUS
+        self.is_token_authenticated = False
+        """Whether the client has logged in with a delegation token, which only SASL connections allow."""
         self.host = ""
         self.software = UNKNOWN_SOFTWARE
         """Name and version, as the client tells them in ApiVersions."""
@@ -125,15 +125,14 @@ class Connection(Outgoing):
 
     # -- the transport's calls
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's do not inherit from asyncio.Transport
-        self._writer = response_writer(self._transport)
-        peer = transport.get_extra_info("peername")
+    def connection_made(self, transport: Transport) -> None:
+        self._transport = transport
+        peer = cast("tuple[str, int] | None", transport.get_extra_info("peername"))
+        if peer:
+            self.host = peer[0]
         self.peer = f"{peer[0]}:{peer[1]}" if peer else "local"
-        self._transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH_BYTES)
-        self.host = peer[0] if peer else ""
         if not self._listener.admit(self, self.host):
-            self._transport.abort()
+            transport.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
         self.closed = True
@@ -160,9 +159,6 @@ class Connection(Outgoing):
         self.last_active_tick = self._listener.tick
         self._listener.counters.bytes_received += nbytes
         self._handle(self._listener.receive_view, len(self._tail) + nbytes)
-
-    def eof_received(self) -> bool:
-        return False
 
     def pause_writing(self) -> None:
         self._write_paused = True

@@ -12,6 +12,7 @@ from sskafka.model.buffers import Buffer
 from sskafka.model.counters import AcceptorCounters, ConnectionCounters, Sample
 from sskafka.model.values import value
 from sskafka.runtime.descriptors import ConnectionDescriptors
+from sskafka.runtime.selector import Selector
 from sskafka.servers.acceptor import Acceptor
 from sskafka.servers.kafka.authorization import Authorizer, FailedLoginRecorder, ignore_failed_login
 from sskafka.servers.kafka.closing_log import ClosingLog
@@ -19,8 +20,9 @@ from sskafka.servers.kafka.connection import Connection
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
 from sskafka.servers.kafka.fair_turns import FairTurns
 from sskafka.servers.kafka.long_requests import LongRequests
-from sskafka.servers.kafka.registry import ServedApi
 from sskafka.servers.kafka.request_memory import RequestMemory
+from sskafka.servers.kafka.served_api import ServedApi
+from sskafka.servers.kafka.socket_transport import SocketTransport, StreamProtocol
 from sskafka.storage.disk import File
 from sskafka.storage.errors import StorageError
 from sskafka.storage.file_slice import FileSlice, has_bad_batch
@@ -68,8 +70,11 @@ class Listener:
         executor: Executor,
         descriptors: ConnectionDescriptors,
         security: "ListenerSecurity | None" = None,
+        selector: Selector | None = None,
     ) -> None:
-        """`security`: how clients prove who they are; None on PLAINTEXT listeners."""
+        """`security`: how clients prove who they are; None on PLAINTEXT listeners.
+
+        `selector`: of the event loop on which the listener is started; None: it has one of its own."""
         self.name = name
         self.apis = apis
         self.authorizer = authorizer
@@ -99,11 +104,15 @@ class Listener:
         self._acceptor: Acceptor | None = None
         self._reaper: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._selector = selector
+        self._own_selector: Selector | None = None
 
     async def start(self, bound: socket.socket, backlog: int) -> None:
         """Serve on a bound socket. Sockets are bound before anything else, so that a taken port is reported early."""
         self._loop = asyncio.get_running_loop()
         self.turns.start(self._loop)
+        if self._selector is None:
+            self._selector = self._own_selector = Selector(self._loop)
         for option, size in (
             (socket.SO_SNDBUF, self._limits.send_buffer_bytes),
             (socket.SO_RCVBUF, self._limits.receive_buffer_bytes),
@@ -111,13 +120,17 @@ class Listener:
             if size > 0:  # accepted sockets inherit the option
                 bound.setsockopt(socket.SOL_SOCKET, option, size)
         self._acceptor = Acceptor(
-            f"listener {self.name}", bound, self._new_protocol, self._descriptors, self.acceptor_counters
+            f"listener {self.name}", bound, None, self._descriptors, self.acceptor_counters, begin=self._begin
         )
         self._acceptor.start(backlog)
         self._reaper = self._loop.call_later(REAP_INTERVAL_S, self._reap_idle)
 
-    def _new_protocol(self) -> asyncio.BaseProtocol:
-        return Connection(self) if self.security is None else self.security.new_protocol(self)
+    def _begin(self, accepted: socket.socket) -> None:
+        """Serve a connection that was accepted."""
+        assert self._loop is not None
+        assert self._selector is not None
+        protocol: StreamProtocol = Connection(self) if self.security is None else self.security.new_protocol(self)
+        SocketTransport(accepted, protocol, self._selector, self._loop).start()
 
     async def stop(self) -> None:
         if self._reaper is not None:
@@ -126,6 +139,8 @@ class Listener:
             await self._acceptor.stop()
         for connection in list(self._connections):
             connection.close()
+        if self._own_selector is not None:
+            self._own_selector.close()
 
     @property
     def connection_count(self) -> int:
@@ -186,8 +201,8 @@ class Listener:
         """Send the responses that became ready in one turn of the event loop together."""
         self._to_flush.append(connection)
         if len(self._to_flush) == 1:
-            assert self._loop is not None
-            self._loop.call_soon(self._flush_all)
+            assert self._selector is not None
+            self._selector.call_at_end(self._flush_all)
 
     def _flush_all(self) -> None:
         connections, self._to_flush = self._to_flush, []

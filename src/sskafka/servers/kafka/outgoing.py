@@ -4,14 +4,14 @@ File slices are read when the socket has room for them, so a slow client does no
 that is not in the page cache; the responses after it wait.
 """
 
-import asyncio
 import logging
 from collections import deque
 from typing import TYPE_CHECKING
 
 from sskafka.model.buffers import Buffer
+from sskafka.model.native import mypyc_attr
 from sskafka.servers.kafka.request import Part, Response
-from sskafka.servers.kafka.socket_writer import ResponseWriter
+from sskafka.servers.kafka.socket_transport import StreamProtocol, Transport
 from sskafka.storage.errors import StorageError
 from sskafka.storage.file_slice import FileSlice
 
@@ -23,7 +23,8 @@ log = logging.getLogger(__name__)
 WRITE_CHUNK_BYTES = 1024 * 1024
 
 
-class Outgoing(asyncio.BufferedProtocol):
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Outgoing(StreamProtocol):
     __slots__ = (
         "_listener",
         "_out",
@@ -31,7 +32,6 @@ class Outgoing(asyncio.BufferedProtocol):
         "_transport",
         "_unwritten_bytes",
         "_write_paused",
-        "_writer",
         "closed",
         "last_active_tick",
         "peer",
@@ -39,8 +39,7 @@ class Outgoing(asyncio.BufferedProtocol):
 
     def __init__(self, listener: "Listener") -> None:
         self._listener = listener
-        self._transport: asyncio.Transport | None = None
-        self._writer: ResponseWriter | None = None
+        self._transport: Transport | None = None
         self._out: deque[Part] = deque()
         self._unwritten_bytes = 0  # bytes in memory since the last flush
         self._write_paused = False
@@ -73,15 +72,15 @@ class Outgoing(asyncio.BufferedProtocol):
             self._write(chunk, size)
 
     def _write(self, chunk: list[Buffer], size: int) -> None:
-        writer = self._writer
-        if not chunk or writer is None:
+        transport = self._transport
+        if not chunk or transport is None:
             return
         self.last_active_tick = self._listener.tick
         self._listener.counters.bytes_sent += size
         if len(chunk) == 1:
-            writer.write(chunk[0])
+            transport.write(chunk[0])
         else:
-            writer.writelines(chunk)
+            transport.writelines(chunk)
 
     def _read_slice(self, part: FileSlice) -> Buffer | None:
         """Return the next bytes of a file slice, at most a chunk, or None if they must be read from the disk first."""

@@ -21,7 +21,8 @@ from sskafka.model.counters import RequestCounters
 from sskafka.servers.kafka.fair_turns import SLICE_NS
 from sskafka.servers.kafka.frames import response_frame, response_frame_in_slices
 from sskafka.servers.kafka.request import Request, Response
-from sskafka.servers.kafka.sliced_handlers import AnswerNow, CallSteps, Handler, generator_handler, sliced_handler
+from sskafka.servers.kafka.served_api import Handler, ServedApi
+from sskafka.servers.kafka.sliced_handlers import AnswerNow, CallSteps, generator_handler, sliced_handler
 from sskafka.wire.apis import API_BY_KEY, Api, Listeners
 
 Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
@@ -31,33 +32,6 @@ MessageHandler: TypeAlias = Callable[[RequestT, Request], Any]
 Wrap: TypeAlias = Callable[[Api, Handler], Handler]
 HandlerFactories: TypeAlias = Mapping[str, Callable[[], object]]
 """By family of handlers, as named in the API table: constructs the object with the handlers of the family."""
-
-
-class ServedApi:
-    """A row of the API table with its handler and counters; dispatch reads these attributes for every request."""
-
-    __slots__ = (
-        "api",
-        "counters",
-        "flexible_from",
-        "handle",
-        "max_version",
-        "min_version",
-        "name",
-        "operation",
-        "unwrapped",
-    )
-
-    def __init__(self, api: Api, handle: Handler, counters: RequestCounters) -> None:
-        self.api = api
-        self.name = api.name
-        self.min_version = api.min_version
-        self.max_version = api.max_version
-        self.flexible_from = api.flexible_from
-        self.operation = api.operation
-        self.handle = self.unwrapped = handle
-        """`handle` is `unwrapped`, or a wrapper around it while clients have quotas."""
-        self.counters = counters
 
 
 class Registry:

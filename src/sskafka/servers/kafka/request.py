@@ -4,17 +4,51 @@ import asyncio
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from sskafka.model.acl import CLUSTER_NAME, AclOperation, Caller, ResourceType
-from sskafka.servers.kafka.authorization import OPERATIONS_OF
+from sskafka.model.native import mypyc_attr
+from sskafka.servers.kafka.authorization import OPERATIONS_OF, Authorizer
 from sskafka.storage.file_slice import FileSlice
 from sskafka.wire.apis import API_BY_KEY
 
 if TYPE_CHECKING:
-    from sskafka.servers.kafka.connection import Connection
+    from sskafka.servers.kafka.long_requests import LongRequest, Steps
     from sskafka.servers.kafka.response_slot import ResponseSlot
+
+
+class RequestConnection(Protocol):
+    """What requests and their handlers use of a connection."""
+
+    authorizer: Authorizer
+    principal: str
+    host: str
+    peer: str
+    client_listener: str
+    is_token_authenticated: bool
+    closed: bool
+    software: tuple[str, str]
+
+    @property
+    def listener_name(self) -> str: ...
+
+    def reserve(self, request: "Request") -> "ResponseSlot": ...
+
+    def take_frame(self, request: "Request") -> "LongRequest": ...
+
+    def begin_long_request(self, request: "LongRequest", steps: "Steps", *, alone: bool = False) -> None: ...
+
+    def hold(self) -> None: ...
+
+    def release(self) -> None: ...
+
+    def refuse(self, reason: str) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class FetchQuota(Protocol):
     """How much a client may fetch now."""
+
+    throttle_ms: int
+    """How long the client must wait, as far as responses have been counted."""
 
     @property
     def max_bytes(self) -> int:
@@ -33,17 +67,25 @@ Response: TypeAlias = bytes | list[Part]
 """A whole response frame, size prefix included; file slices in it are read only when the socket takes them."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Request:
     """`frame` is a view into a buffer that the next request overwrites: it may be used until the handler returns."""
 
-    fetch_quota: "FetchQuota | None" = None
-    """What the client may fetch, if it has a quota."""
-
-    __slots__ = ("api_key", "client_id", "connection", "correlation_id", "frame", "position", "received_ns", "version")
+    __slots__ = (
+        "api_key",
+        "client_id",
+        "connection",
+        "correlation_id",
+        "fetch_quota",
+        "frame",
+        "position",
+        "received_ns",
+        "version",
+    )
 
     def __init__(
         self,
-        connection: "Connection",
+        connection: RequestConnection,
         version: int,
         correlation_id: int,
         client_id: str | None,
@@ -60,6 +102,8 @@ class Request:
         self.position = position
         self.received_ns = received_ns
         self.api_key = api_key
+        self.fetch_quota: FetchQuota | None = None
+        """What the client may fetch, if it has a quota."""
 
     @property
     def listener_name(self) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
-from sskafka.servers.kafka.registry import ServedApi
 from sskafka.servers.kafka.request import Response
+from sskafka.servers.kafka.served_api import ServedApi
 
 if TYPE_CHECKING:
     from sskafka.servers.kafka.connection import Connection

@@ -18,10 +18,10 @@ from sskafka.servers.kafka.frames import response_frame_in_slices
 from sskafka.servers.kafka.long_requests import LONG_REQUEST_BYTES, LongRequest, Steps
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.request_pieces import Pieces, handle_in_pieces, pieces_of
+from sskafka.servers.kafka.served_api import Handler
 from sskafka.wire.apis import Api
 from sskafka.wire.codec import decode, decode_in_slices
 
-Handler: TypeAlias = Callable[[Request], Response | None]
 AnswerNow: TypeAlias = Callable[[Any, Request], Response | None]
 """Handles a decoded request. None: the request was parked."""
 CallSteps: TypeAlias = Callable[[Any, Request], Generator["asyncio.Future[Any] | None", None, Any]]

@@ -21,7 +21,7 @@ from sskafka.model.acl import AclOperation
 from sskafka.servers.kafka.client_quotas import ClientQuotaManager, user_of
 from sskafka.servers.kafka.handlers.fetch.long_fetch import LONG_FETCH_BYTES
 from sskafka.servers.kafka.request import Request, Response
-from sskafka.servers.kafka.sliced_handlers import Handler
+from sskafka.servers.kafka.served_api import Handler
 from sskafka.wire.apis import API_BY_KEY, Api, ApiKey
 from sskafka.wire.fetch import decode_fetch_request
 from sskafka.wire.header import encode_response_header
@@ -41,7 +41,7 @@ _NS_PER_PERCENT_SECOND = 10_000_000  # one hundredth of a second of the event lo
 class ThrottledRequest(Request):
     """A request whose response, now or later, passes through `finish`."""
 
-    __slots__ = ("fetch_quota", "finish")
+    __slots__ = ("finish",)
 
     def __init__(self, request: Request) -> None:
         super().__init__(
@@ -54,7 +54,6 @@ class ThrottledRequest(Request):
             request.received_ns,
             request.api_key,
         )
-        self.fetch_quota: ConsumerByteRate | None = None
         self.finish: Callable[[Response], Response] | None = None
 
     def park(self) -> "ResponseSlot":

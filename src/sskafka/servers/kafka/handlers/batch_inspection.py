@@ -15,8 +15,7 @@ from sskafka.records.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC, read_
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.clock import Clock
 from sskafka.runtime.serial_thread import SerialThread
-from sskafka.servers.kafka.connection import Connection
-from sskafka.servers.kafka.request import Request
+from sskafka.servers.kafka.request import Request, RequestConnection
 from sskafka.servers.kafka.response_slot import ResponseSlot
 from sskafka.storage.append_checks import AppendChecks, ExpensiveBatchError, Inspected, is_cheap
 from sskafka.wire.produce import ProduceRequestView, Topic
@@ -130,7 +129,7 @@ class BatchInspection:
 
     def _in_thread(
         self,
-        connection: Connection,
+        connection: RequestConnection,
         produce: ProduceRequestView,
         inspections: dict[tuple[Topic, int], Inspection],
         expensive: list[Expensive],

@@ -8,7 +8,6 @@
 A PLAINTEXT listener has no `ListenerSecurity`, and its connections have no extra cost.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from sskafka.servers.kafka.connection import Connection
 from sskafka.servers.kafka.security.mechanisms import SaslMechanism
 from sskafka.servers.kafka.security.sasl_connection import SaslConnection
 from sskafka.servers.kafka.security.tls_transport import TlsTransport
+from sskafka.servers.kafka.socket_transport import StreamProtocol
 
 if TYPE_CHECKING:
     from sskafka.servers.kafka.listener import Listener
@@ -44,7 +44,7 @@ class ListenerSecurity:
         self.tls = tls
         self.sasl = sasl
 
-    def new_protocol(self, listener: "Listener") -> asyncio.BaseProtocol:
+    def new_protocol(self, listener: "Listener") -> StreamProtocol:
         connection = Connection(listener) if self.sasl is None else SaslConnection(listener, self.sasl)
         if self.tls is None:
             return connection

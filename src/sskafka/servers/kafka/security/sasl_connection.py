@@ -22,9 +22,10 @@ from sskafka.model.errors import ErrorCode
 from sskafka.model.security.errors import SaslError
 from sskafka.servers.kafka.connection import Connection
 from sskafka.servers.kafka.frames import SIZE, response_frame
-from sskafka.servers.kafka.registry import ServedApi
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.security.mechanisms import SaslExchange, SaslMechanism, SaslStep
+from sskafka.servers.kafka.served_api import ServedApi
+from sskafka.servers.kafka.socket_transport import Transport
 from sskafka.wire.apis import ApiKey
 from sskafka.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from sskafka.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
@@ -68,7 +69,6 @@ class SaslConnection(Connection):
         "_mechanism",
         "_sasl",
         "_takes_bare_tokens",
-        "is_token_authenticated",
     )
 
     def __init__(self, listener: "Listener", sasl: "SaslSecurity") -> None:
@@ -78,12 +78,11 @@ class SaslConnection(Connection):
         self._exchange: SaslExchange | None = None
         self._takes_bare_tokens = False
         self._is_authenticated = False
-        self.is_token_authenticated = False
         self._expiry: asyncio.TimerHandle | None = None
         self._apis = RestrictedApis(listener.apis, BEFORE_AUTHENTICATION)
         self._request_bytes_max = min(listener.request_bytes_max, sasl.receive_bytes_max)
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+    def connection_made(self, transport: Transport) -> None:
         self._listener.await_authentication(self)
         super().connection_made(transport)
 

@@ -14,18 +14,17 @@ Rules
   authentication takes too long.
 """
 
-import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from sskafka.model.buffers import Buffer
 from sskafka.model.security.certificate_names import MappingRule, distinguished_name, mapped_name
 from sskafka.servers.kafka.connection import Connection
-from sskafka.servers.kafka.socket_writer import ResponseWriter, response_writer
+from sskafka.servers.kafka.socket_transport import StreamProtocol, Transport
 
 if TYPE_CHECKING:
     from sskafka.servers.kafka.listener import Listener
@@ -40,7 +39,7 @@ READ_BYTES = 128 * 1024
 ENCRYPTED_RECORD_BYTES_MAX = RECORD_BYTES + 512
 
 
-class TlsTransport(asyncio.BufferedProtocol):
+class TlsTransport(StreamProtocol):
     __slots__ = (
         "_connection",
         "_context",
@@ -54,7 +53,6 @@ class TlsTransport(asyncio.BufferedProtocol):
         "_reading_paused",
         "_socket",
         "_tls",
-        "_writer",
     )
 
     def __init__(
@@ -72,8 +70,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls: ssl.SSLObject | None = None
-        self._socket: asyncio.Transport | None = None
-        self._writer: ResponseWriter | None = None
+        self._socket: Transport | None = None
         self._is_established = False
         self._is_in_queue = False
         self._reading_paused = False
@@ -81,14 +78,13 @@ class TlsTransport(asyncio.BufferedProtocol):
 
     # -- the protocol of the socket
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._socket = cast("asyncio.Transport", transport)
-        self._writer = response_writer(self._socket)
+    def connection_made(self, transport: Transport) -> None:
+        self._socket = transport
         self._listener.await_authentication(self._connection)
-        self._connection.connection_made(cast("asyncio.Transport", self))
+        self._connection.connection_made(self)
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._connection.connection_lost(exc)
+    def connection_lost(self, error: Exception | None) -> None:
+        self._connection.connection_lost(error)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._listener.encrypted_view
@@ -101,9 +97,6 @@ class TlsTransport(asyncio.BufferedProtocol):
             self._connection.drop("too many bytes before the end of the TLS handshake")
         else:
             self._wait_for_turn()
-
-    def eof_received(self) -> bool:
-        return False
 
     def pause_writing(self) -> None:
         self._connection.pause_writing()
@@ -195,20 +188,20 @@ class TlsTransport(asyncio.BufferedProtocol):
         low_water = max(1, min(missing_bytes, READ_BYTES))
         if low_water != self._low_water and self._socket is not None and not self._socket.is_closing():
             self._low_water = low_water
-            own: socket.socket = self._socket.get_extra_info("socket")
+            own = cast("socket.socket", self._socket.get_extra_info("socket"))
             own.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, low_water)
 
     def _send_encrypted(self) -> None:
-        if self._writer is not None and self._outgoing.pending:
-            self._writer.write(self._outgoing.read())
+        if self._socket is not None and self._outgoing.pending:
+            self._socket.write(self._outgoing.read())
 
     # -- the transport of the connection
 
-    def write(self, data: Buffer) -> None:
+    def write(self, data: Buffer, /) -> None:
         self._encrypt(data)
         self._send_encrypted()
 
-    def writelines(self, list_of_data: Iterable[Buffer]) -> None:
+    def writelines(self, list_of_data: Sequence[Buffer], /) -> None:
         small: list[Buffer] = []
         size = 0
         for data in list_of_data:
@@ -239,14 +232,7 @@ class TlsTransport(asyncio.BufferedProtocol):
             if self._outgoing.pending >= ENCRYPTED_CHUNK_BYTES:
                 self._send_encrypted()
 
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        if self._socket is not None:
-            self._socket.set_write_buffer_limits(high, low)
-
     def get_extra_info(self, name: str, default: object = None) -> object:
-        """Return what the socket's transport knows, but not the socket, to which nobody else may write."""
-        if name == "socket":
-            return default
         return self._socket.get_extra_info(name, default) if self._socket is not None else default
 
     def is_closing(self) -> bool:

@@ -22,7 +22,7 @@ from sskafka.servers.kafka.handlers.fetch.session import Target, targets_of
 from sskafka.servers.kafka.handlers.fetch.sessions import NO_SESSION, FetchContext, FetchSessions
 from sskafka.servers.kafka.long_requests import LongRequest, Steps
 from sskafka.servers.kafka.request import FetchQuota, Request, Response
-from sskafka.servers.kafka.sliced_handlers import Handler
+from sskafka.servers.kafka.served_api import Handler
 from sskafka.wire.errors import MalformedMessageError
 from sskafka.wire.fetch import FetchRequestView, decode_fetch_request, encode_fetch_response
 
