@@ -13,7 +13,7 @@ Apache Kafka's names and rules, so each system can finish what the other began.
 import os
 
 from sskafka.storage.batch_walk import walk_headers
-from sskafka.storage.disk import Disk
+from sskafka.storage.disk import Disk, DiskEntry
 from sskafka.storage.segment import LOG_SUFFIX, SUFFIXES, file_stem
 
 SWAP_SUFFIX = ".swap"
@@ -35,11 +35,13 @@ def remove_cleaned(disk: Disk, directory: str) -> None:
             disk.remove(os.path.join(directory, entry.name))
 
 
-def finish_swaps(disk: Disk, directory: str) -> None:
-    names = {entry.name for entry in disk.entries(directory)}
+def finish_swaps(disk: Disk, directory: str) -> list[DiskEntry]:
+    """Finish what a crash interrupted. Return the entries of the directory afterwards."""
+    entries = disk.entries(directory)
+    names = {entry.name for entry in entries}
     swaps = _base_offsets(names, LOG_SUFFIX + SWAP_SUFFIX)
     if not swaps:
-        return
+        return entries
     # A group that is still being written never reached step 2.
     unfinished = min(_base_offsets(names, LOG_SUFFIX + CLEANED_SUFFIX), default=None)
     for base_offset in swaps:
@@ -48,6 +50,7 @@ def finish_swaps(disk: Disk, directory: str) -> None:
         else:
             _finish_swap(disk, directory, names, base_offset)
     disk.sync_directory(directory)
+    return disk.entries(directory)
 
 
 def _finish_swap(disk: Disk, directory: str, names: set[str], base_offset: int) -> None:

@@ -1,4 +1,4 @@
-"""How many syncs a thousand new partitions take until their first records may be acknowledged."""
+"""How many system calls logs cost: syncs until the first records may be acknowledged, and listings of directories."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ from background_steps import Steps
 from logs import NOW_MS, append
 
 from sskafka.model.ids import TopicPartition
-from sskafka.storage.disk import OsDisk
+from sskafka.storage.disk import DiskEntry, OsDisk
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_manager import LogManager
 from sskafka.storage.meta_properties import MetaProperties
@@ -50,3 +50,26 @@ def test_the_first_record_in_each_of_a_thousand_partitions(tmp_path: Path, syncs
     steps.finish()
     assert syncs == []
     manager.release()
+
+
+def test_a_log_directory_is_listed_once_when_a_log_is_opened(tmp_path: Path, syncs: list[int]) -> None:
+    """Listing a directory reads the size of each file: with thousands of logs that is much of a start."""
+    disk = ListedDisk()
+    for _ in range(2):  # new, and again as after a crash
+        manager = LogManager.open(
+            disk, [str(tmp_path)], node_id=1, format_as=lambda: MetaProperties("cluster", 1), background=Steps()
+        )
+        disk.listed.clear()
+        log = manager.open_log(TopicPartition("one", 0), TOPIC_ID, LogConfig(), NOW_MS)
+        assert disk.listed == [log.directory]
+        manager.release()
+
+
+class ListedDisk(OsDisk):
+    def __init__(self) -> None:
+        super().__init__()
+        self.listed: list[str] = []
+
+    def entries(self, path: str) -> list[DiskEntry]:
+        self.listed.append(path)
+        return super().entries(path)

@@ -208,8 +208,7 @@ class _Opening:
 
     def _list_files(self) -> dict[str, int]:
         """Return sizes by name, without the leftovers of an interrupted deletion or replacement."""
-        finish_swaps(self._disk, self._directory)
-        entries = self._disk.entries(self._directory)
+        entries = finish_swaps(self._disk, self._directory)
         sizes = {entry.name: entry.size_bytes for entry in entries if not self._is_set_aside(entry)}
         logs = {name.removesuffix(LOG_SUFFIX) for name in sizes if name.endswith(LOG_SUFFIX)}
         for name in list(sizes):
