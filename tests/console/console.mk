@@ -1,6 +1,8 @@
 # The console in Debian's Chromium, which is installed when root; axe-core comes from npm where it is there.
-.PHONY: console-test
+.PHONY: console-test screenshots
 
 console-test: $(STAMP) ## Test the console in a real browser (installs chromium when root)
 	$(BIN)/python -m pytest -q tests/console $(PYTEST_OPTIONS)
 
+screenshots: $(STAMP) ## Write docs/images/console-*.png from a real run
+	SCREENSHOTS=write $(BIN)/python -m pytest -q tests/console/test_screenshots.py $(PYTEST_OPTIONS)

@@ -138,9 +138,7 @@ class Demo:
         self._tell(f"{len(members)} brokers are ready")
         pipeline = await self._prepared(bootstrap)
         spark = SparkThread(pipeline, bootstrap, self._tell, self._screen)
-        self._screen.introduce(
-            bootstrap, [f"http://{member.http}/docs" for member in members if member.http], self._home
-        )
+        self._screen.introduce(bootstrap, [f"http://{member.http}/" for member in members if member.http], self._home)
         tasks: list[asyncio.Future[Any]] = [
             asyncio.ensure_future(work)
             for work in (self._click(bootstrap, pipeline), self._show(bootstrap, pipeline), spark.ended())

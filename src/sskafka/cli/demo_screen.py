@@ -32,8 +32,8 @@ class Screen:
 
     def introduce(self, bootstrap: str, pages: Sequence[str], home: Path) -> None:
         program, broker = program_name(), bootstrap.partition(",")[0]
+        talk(f"  console:       {' '.join(pages)}")
         talk(f"  Kafka clients: {bootstrap}")
-        talk(f"  HTTP:          {' '.join(pages)}")
         talk(f"  files:         {home}/sessions (Parquet), {home}/cluster (brokers)")
         talk(f"  look inside:   {program} topic consume sessions -b {broker}")
         talk(f"                 {program} pipeline status -b {broker}")

@@ -199,12 +199,21 @@ def start_facts(settings: Settings, broker: Broker) -> dict[str, object]:
         "node": broker.node_id,
         "listeners": ", ".join(f"{item.name}://{item.host}:{item.port}" for item in settings.listeners),
         "clients": broker.bootstrap_servers,
+        "console": console_address(settings, broker) or "off",
         "http": broker.http_address or "off",
         "adr": broker.adr_address or "off",
         "data": ", ".join(settings.data_directories),
         "metadata": settings.metadata_directory,
         "recovery": broker.recovery or "nothing to recover",
     }
+
+
+def console_address(settings: Settings, broker: Broker) -> str | None:
+    """Return the address of the console; None without one. Nodes that are only controllers have none."""
+    http, is_broker = settings.http_endpoint, "broker" in settings["process.roles"]
+    if http is None or broker.http_address is None or not is_broker or not settings["console.enable"]:
+        return None
+    return f"{'https' if http.uses_tls else 'http'}://{broker.http_address}/"
 
 
 def configure_logging(level: str, settings: Settings, *, is_one_of_several: bool = False) -> None:

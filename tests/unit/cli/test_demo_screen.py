@@ -53,11 +53,11 @@ def test_a_table_that_stays_in_its_place_on_a_terminal(screen: Screen, capsys: p
 
 
 def test_addresses_are_told(screen: Screen, capsys: pytest.CaptureFixture[str]) -> None:
-    screen.introduce("localhost:1,localhost:2", ["http://localhost:8001/docs"], Path("/demo"))
+    screen.introduce("localhost:1,localhost:2", ["http://localhost:8001/"], Path("/demo"))
     told = capsys.readouterr().err
+    assert told.splitlines()[0].split() == ["console:", "http://localhost:8001/"]
     for part in (
         "localhost:1,localhost:2",
-        "http://localhost:8001/docs",
         "/demo/sessions (Parquet)",
         "-b localhost:1\n",
     ):

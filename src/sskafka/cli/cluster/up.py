@@ -159,11 +159,19 @@ async def run_cluster(
             for home, sockets in zip(cluster.homes, sockets_of_all, strict=True):
                 supervisor.watch(await BrokerProcess.start(home, sockets))
         talk(f"starting {_brokers(len(cluster.homes))} in {cluster.directory}")
-        return await supervisor.run([_member(*pair) for pair in zip(cluster.node_ids, ports, strict=True)], guest)
+        members = [_member(*pair) for pair in zip(cluster.node_ids, ports, strict=True)]
+        _tell_console(members, settings, is_secure=security is not None)
+        return await supervisor.run(members, guest)
     finally:
         if cluster.supervisor_pid() == os.getpid():
             cluster.supervisor_file.unlink()
         await supervisor.kill()
+
+
+def _tell_console(members: Sequence[Member], settings: dict[str, str], *, is_secure: bool) -> None:
+    consoles = [f"{'https' if is_secure else 'http'}://{member.http}/" for member in members if member.http is not None]
+    if consoles and settings.get("console.enable", "true").lower() == "true":
+        talk(f"console: {consoles[0]}" + (" (every broker has one)" if len(consoles) > 1 else ""))
 
 
 def _member(node_id: int, ports: Ports) -> Member:

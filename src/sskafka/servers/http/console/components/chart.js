@@ -69,6 +69,7 @@ function options(series, format, isBinary, size, place, onPoint) {
   return {
     ...size,
     legend: { show: false },
+    padding: [8, 28, 0, 0],
     cursor: { y: false, points: { size: 6 } },
     hooks: { setCursor: [(chart) => onPoint(chart.cursor.idx ?? null)] },
     scales: { x: { range: (_, first, last) => [Math.min(first, last - SPAN_S_MIN), last] }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.15 : 1] } },
