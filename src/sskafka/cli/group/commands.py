@@ -19,6 +19,7 @@ from sskafka.cli.group.text import event_json, group_json, print_group, print_ti
 from sskafka.cli.options import DryRunOption, FormatOption, YesOption
 from sskafka.cli.output import Format, print_data, print_table, talk
 from sskafka.cli.usage import UsageError
+from sskafka.cli.watching import WatchOption, shown_again
 from sskafka.client.cluster import Cluster
 from sskafka.client.group_lag import PartitionLag, lag_of
 from sskafka.client.group_reset import (
@@ -45,6 +46,8 @@ from sskafka.wire.messages.describe_group_timeline import TimelineEvent
 from sskafka.wire.messages.describe_readers import ReaderPosition
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
+
+DescribedGroup = tuple[GroupDescription, list[PartitionLag], list[TimelineEvent]]
 
 
 @app.command("list")
@@ -78,27 +81,34 @@ def describe(
     timeline: Annotated[
         bool, typer.Option("--timeline", help="Also show the group's events and their reasons.")
     ] = False,
+    watch: WatchOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Show members, offsets and lag (in records, and in seconds: the age of the first unread record)."""
 
-    async def work() -> tuple[GroupDescription, list[PartitionLag], list[TimelineEvent]]:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            described = await describe_group(cluster, group)
-            owned = {partition for member in described.members for partition in member.partitions}
-            lags = await lag_of(cluster, await committed_offsets(cluster, group), owned)
-            return described, lags, await group_timeline(cluster, group) if timeline else []
+    async def ask(cluster: Cluster) -> DescribedGroup:
+        described = await describe_group(cluster, group)
+        owned = {partition for member in described.members for partition in member.partitions}
+        lags = await lag_of(cluster, await committed_offsets(cluster, group), owned)
+        return described, lags, await group_timeline(cluster, group) if timeline else []
 
-    described, lags, events = run(work())
-    if output.is_data:
-        print_data(output, group_json(described, lags, events if timeline else None))
-        return
-    print_group(described, lags)
-    if timeline:
-        print()
-        print_timeline(events)
+    def show(found: DescribedGroup) -> None:
+        described, lags, events = found
+        if output.is_data:
+            print_data(output, group_json(described, lags, events if timeline else None))
+            return
+        print_group(described, lags)
+        if timeline:
+            print()
+            print_timeline(events)
+
+    async def work() -> None:
+        async with connected(bootstrap, client_properties(properties)) as cluster:
+            await shown_again(watch, lambda: ask(cluster), show)
+
+    run(work())
 
 
 @app.command("timeline")
