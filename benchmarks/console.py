@@ -54,11 +54,15 @@ def requests_of_pages(topic: str, tailed: str) -> tuple[Request, ...]:
     """Return what all pages ask for while they are open. Each page has the shared stream of events, too."""
     api = "/api/v1"
     stream = f"{api}/events?interval_ms={EVENT_INTERVAL_MS}"
-    pages = ("overview", "topics", "messages", "groups", "group", "timeline", "transactions", "producers")
+    pages = ("overview", "topics", "topic", "messages", "groups", "group", "timeline", "transactions", "producers")
     return (
         *(Request(page, stream, None) for page in pages),
-        Request("topics", f"{api}/topics?limit=1000", 5.0),
-        Request("topics", f"{api}/topics/{topic}", 5.0),
+        Request("overview", f"{api}/quorum/elections?limit=5", 60.0),
+        Request("topics", f"{api}/topics?limit=1000", 60.0),
+        Request("topic", f"{api}/topics/{topic}", 4.0),
+        Request("topic", f"{api}/topics/{topic}/replicas", 4.0),
+        Request("topic", f"{api}/topics/{topic}/consumers", 5.0),
+        Request("topic", f"{api}/topics/{topic}/load", 2.0),
         Request("messages", f"{api}/topics/{tailed}/records/search?follow=true&max_seconds=3600", None),
         Request("groups", f"{api}/groups?limit=1000", 3.0),
         Request("group", f"{api}/groups/{GROUP}", 3.0),

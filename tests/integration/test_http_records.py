@@ -2,6 +2,7 @@
 
 import io
 import json
+import socket
 from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from broker_process import BrokerProcess
 from clients import TIMEOUT_S, confluent_producer
 from http_client import HttpClient
+from waiting import wait_until
 from wire_connection import Connection
 
 from sskafka.servers.http.routes.record_scans import SCANS_MAX
@@ -311,6 +313,26 @@ def test_scans_are_bounded_and_end_with_their_clients(broker: BrokerProcess) -> 
             response.close()
         for client in clients:
             client.close()
+
+
+def test_clients_that_are_gone_at_once_leave_no_scan_behind(broker: BrokerProcess) -> None:
+    create(broker, "abandoned")
+    path = "/api/v1/topics/abandoned/records/search?follow=true"
+    host, port = broker.http.split(":")
+    for _ in range(3 * SCANS_MAX):
+        with socket.create_connection((host, int(port))) as connection:
+            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+
+    def all_have_ended() -> bool:
+        clients = [HttpClient(broker.http) for _ in range(SCANS_MAX)]
+        try:
+            requests = [(client.http, client.http.build_request("GET", path)) for client in clients]
+            return all(one.send(request, stream=True).status_code == 200 for one, request in requests)
+        finally:
+            for client in clients:
+                client.close()
+
+    wait_until(all_have_ended, "all scans have ended", TIMEOUT_S)
 
 
 def test_download_as_json_lines(http: HttpClient, numbered: str) -> None:

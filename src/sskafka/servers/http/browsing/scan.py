@@ -6,7 +6,7 @@ the HTTP process are answered meanwhile.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple, TypeAlias
 
@@ -92,7 +92,7 @@ class RecordScan:
         self._looked_at = self._matched = self._shown = self._skipped = self._read_bytes = 0
         self._shown_since_report = 0
 
-    async def run(self) -> AsyncIterator[Found]:
+    async def run(self) -> AsyncGenerator[Found, None]:
         """Yield matches and progress; the last progress says why the scan has ended."""
         end = ScanEnd.END
         async with ConsumerEngine(self._cluster, self._config) as consumer:

@@ -2,13 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
+from starlette.types import Receive, Scope, Send
 
 from sskafka.client.cluster import Cluster
 from sskafka.client.errors import ClientError
@@ -99,9 +100,7 @@ def routes(context: HttpContext) -> APIRouter:
         matches_max = UNLIMITED if query.follow else query.max_matches
         budget = ScanBudget(query.max_records, query.max_seconds, matches_max)
         await scan.open(budget, follow=query.follow)
-        return StreamingResponse(
-            _events(scan, view), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
-        )
+        return _ScanResponse(scan, _events(scan, view), "text/event-stream", {"Cache-Control": "no-store"})
 
     @router.get(
         "/topics/{topic_name}/records/download",
@@ -116,7 +115,7 @@ def routes(context: HttpContext) -> APIRouter:
         view = RecordView(DOWNLOAD_BYTES_MAX, query.read_key(), query.read_value())
         await scan.open(ScanBudget(RECORDS_MAX, SECONDS_MAX, query.limit), follow=False)
         headers = {"Content-Disposition": f'attachment; filename="{topic_name}.jsonl"', "Cache-Control": "no-store"}
-        return StreamingResponse(_lines(scan, view), media_type="application/x-ndjson", headers=headers)
+        return _ScanResponse(scan, _lines(scan, view), "application/x-ndjson", headers)
 
     return router
 
@@ -155,20 +154,41 @@ class _Scan:
             self._scan = RecordScan(cluster, spans, budget, accepts, decoders, self._query.isolation_level)
             self._stack = stack.pop_all()
 
-    async def run(self) -> AsyncIterator[ConsumedRecord | ScanProgress]:
-        async with self._stack:
-            async for found in self._scan.run():
-                yield found
+    def found(self) -> AbstractAsyncContextManager[AsyncGenerator[ConsumedRecord | ScanProgress, None]]:
+        """Read until the end of the block."""
+        return aclosing(self._scan.run())
+
+    async def close(self) -> None:
+        await self._stack.aclose()
 
 
-async def _events(scan: _Scan, view: RecordView) -> AsyncIterator[str]:
+class _ScanResponse(StreamingResponse):
+    """Ends the scan with the response, also if the client is gone before the first byte is read."""
+
+    def __init__(
+        self, scan: _Scan, content: AsyncGenerator[str, None], media_type: str, headers: dict[str, str]
+    ) -> None:
+        super().__init__(content, media_type=media_type, headers=headers)
+        self._scan = scan
+        self._content = content
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            async with aclosing(self._content):
+                await super().__call__(scope, receive, send)
+        finally:
+            await self._scan.close()
+
+
+async def _events(scan: _Scan, view: RecordView) -> AsyncGenerator[str, None]:
     """Yield `record` and `progress` events, `problem` if the log cannot be read, and `end` last."""
     try:
-        async for found in scan.run():
-            if isinstance(found, ScanProgress):
-                yield _event("progress" if found.end is None else "end", json.dumps(_progress(found)))
-            else:
-                yield _event("record", view.show(found).model_dump_json())
+        async with scan.found() as everything:
+            async for found in everything:
+                if isinstance(found, ScanProgress):
+                    yield _event("progress" if found.end is None else "end", json.dumps(_progress(found)))
+                else:
+                    yield _event("record", view.show(found).model_dump_json())
     except (KafkaError, ClientError, CorruptBatchError, TimeoutError) as error:
         yield _event("problem", json.dumps({"detail": str(error)}))
 
@@ -181,17 +201,18 @@ def _progress(found: ScanProgress) -> dict[str, Any]:
     return {**found._asdict(), "end": None if found.end is None else found.end.value}
 
 
-async def _lines(scan: _Scan, view: RecordView) -> AsyncIterator[str]:
+async def _lines(scan: _Scan, view: RecordView) -> AsyncGenerator[str, None]:
     """Yield lines in chunks. A failure ends the file early, with a line that says so."""
     waiting, size = [], 0
     try:
-        async for found in scan.run():
-            if isinstance(found, ConsumedRecord):
-                waiting.append(view.show(found).model_dump_json() + "\n")
-                size += len(waiting[-1])
-            if size >= CHUNK_BYTES:
-                yield "".join(waiting)
-                waiting, size = [], 0
+        async with scan.found() as everything:
+            async for found in everything:
+                if isinstance(found, ConsumedRecord):
+                    waiting.append(view.show(found).model_dump_json() + "\n")
+                    size += len(waiting[-1])
+                if size >= CHUNK_BYTES:
+                    yield "".join(waiting)
+                    waiting, size = [], 0
     except (KafkaError, ClientError, CorruptBatchError, TimeoutError) as error:
         waiting.append(json.dumps({"problem": str(error)}) + "\n")
     yield "".join(waiting)
