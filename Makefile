@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install compile wheels package-test deploy-test test-all test-compiled run lint types contracts unit sim sink-sim test challenge clean
+.PHONY: help install compile wheels docs package-test deploy-test test-all test-compiled run lint types contracts unit sim sink-sim test challenge clean
 
 help: ## List the targets
 	@grep -hE "^[a-z-]+:.*## " $(MAKEFILE_LIST) | sed -E "s/:.*## /\t/" | expand -t 20
@@ -37,6 +37,12 @@ deploy-test: ## Check the files of deploy/ and the Dockerfile against the schema
 
 test-all: ## Run the unit tests on every Python from 3.11 to 3.14 that is on the PATH
 	$(PYTHON) build_tools/every_python.py
+
+docs: ## Build the site of the documentation in build/site; a broken link fails (no network after the first time)
+	test -x build/docs/bin/python || $(PYTHON) -m venv build/docs
+	test -x build/docs/bin/mkdocs || build/docs/bin/python -m pip install --quiet --disable-pip-version-check -r docs/requirements.txt
+	NO_MKDOCS_2_WARNING=1 build/docs/bin/mkdocs build --strict
+	@echo "build/site/index.html"
 
 COMPILED := build/compiled
 COMPILED_TESTS ?= tests/unit tests/property tests/hostile/test_lying_batches.py tests/integration/test_protocol_*.py tests/integration/test_confluent_kafka.py

@@ -1,13 +1,18 @@
 """Writes what is drawn from the code: run `python docs/generate.py` after changing a setting or the API table.
 
-docs/configuration.md, docs/metrics.md and the tables in docs/protocol.md and docs/acls.md; and model/setting_names.py,
-the settings by their type.
+docs/configuration.md, docs/metrics.md, docs/api.md and the tables in docs/protocol.md and docs/acls.md; and
+model/setting_names.py, the settings by their type.
 """
 
+import inspect
 from pathlib import Path
 from re import DOTALL, sub
 from textwrap import wrap
+from typing import Any
 
+from sskafka.client.async_clients import AsyncConsumer, AsyncProducer
+from sskafka.client.sync_clients import Consumer, Producer
+from sskafka.embedded import EmbeddedBroker
 from sskafka.model.setting import Setting, Type, Use
 from sskafka.model.settings import default_of
 from sskafka.model.settings_docs import configuration_page
@@ -15,12 +20,14 @@ from sskafka.model.settings_table import BROKER_SETTINGS
 from sskafka.pipelines.runner.metrics import PIPELINE_METRICS
 from sskafka.servers.http.metric_table import SECTIONS, Section
 from sskafka.servers.kafka.acl_rules import RULES, UNCHECKED, AclRule
+from sskafka.testing.process_cluster import ProcessCluster
 from sskafka.wire.apis import API_BY_KEY, Api, Listeners
 
 DOCS = Path(__file__).parent
 SETTING_NAMES = DOCS.parent / "src" / "sskafka" / "model" / "setting_names.py"
 KINDS = {Type.BOOLEAN: "Boolean", Type.DOUBLE: "Float", Type.STRING: "Text", Type.LIST: "List"}
 KINDS |= {Type.CLASS: "Text", Type.PASSWORD: "Text"}
+WIDTH = 100
 BEGIN, END = "<!-- the API table -->", "<!-- end of the API table -->"
 ACLS_BEGIN, ACLS_END = "<!-- the table of ACLs -->", "<!-- end of the table of ACLs -->"
 
@@ -82,6 +89,45 @@ def _metric_section(section: Section) -> str:
     return "\n".join((f"### {section.title}", "", "| metric | type | labels | |", "|---|---|---|---|", *rows))
 
 
+API_CLASSES = {
+    "sskafka.Broker": EmbeddedBroker,
+    "sskafka.Producer": Producer,
+    "sskafka.Consumer": Consumer,
+    "sskafka.AsyncProducer": AsyncProducer,
+    "sskafka.AsyncConsumer": AsyncConsumer,
+    "sskafka.testing.ProcessCluster": ProcessCluster,
+}
+
+
+def api_page() -> str:
+    """Return docs/api.md: the public classes with their methods, from their docstrings."""
+    head = (
+        "# API reference\n\nThe public classes of the package, written from their docstrings by `docs/generate.py`. "
+        "[Clients](clients.md) and [Testing](testing.md) show how they are used."
+    )
+    return "\n\n".join([head, *(_class_text(name, cls) for name, cls in API_CLASSES.items())]) + "\n"
+
+
+def _class_text(name: str, cls: type) -> str:
+    members = [(member, getattr(cls, member)) for member in sorted(dir(cls)) if not member.startswith("_")]
+    methods = [(member, value) for member, value in members if inspect.isfunction(value)]
+    parts = [f"## {name}", inspect.getdoc(cls) or "", _call(name, cls.__init__)]
+    for member, value in methods:
+        prefix = "async " if inspect.iscoroutinefunction(value) else ""
+        parts += [f"### {name.rpartition('.')[2]}.{member}", _call(prefix + member, value), inspect.getdoc(value) or ""]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _call(name: str, function: Any) -> str:
+    """Return the call with its parameters, one a line if there are many. Types are those of the source."""
+    items = [item for item in inspect.signature(function).parameters.values() if item.name != "self"]
+    parameters = [str(item).replace("collections.abc.", "").replace("typing.", "") for item in items]
+    shown = f"{name}({', '.join(parameters)})"
+    if len(shown) > WIDTH:
+        shown = "\n".join([f"{name}(", *(f"    {parameter}," for parameter in parameters), ")"])
+    return f"```\n{shown}\n```"
+
+
 def setting_names() -> str:
     """Return model/setting_names.py: the names of the settings that brokers use, by the type of their values."""
     names: dict[str, list[str]] = {}
@@ -114,6 +160,7 @@ if __name__ == "__main__":
     (DOCS / "configuration.md").write_text(configuration_page(), encoding="utf-8")
     protocol = DOCS / "protocol.md"
     protocol.write_text(protocol_page(protocol.read_text(encoding="utf-8")), encoding="utf-8")
+    (DOCS / "api.md").write_text(api_page(), encoding="utf-8")
     metrics = DOCS / "metrics.md"
     metrics.write_text(metrics_page(metrics.read_text(encoding="utf-8")), encoding="utf-8")
     acls = DOCS / "acls.md"

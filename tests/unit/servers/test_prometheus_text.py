@@ -76,6 +76,11 @@ def names_of(metric: Metric) -> list[tuple[str, MetricKind]]:
     return own if metric.alias is None else [*own, (metric.alias, metric.alias_kind)]
 
 
+def test_the_page_of_the_api_is_generated() -> None:
+    page = (generate.DOCS / "api.md").read_text(encoding="utf-8")
+    assert page == generate.api_page(), "run: python docs/generate.py"
+
+
 def test_the_page_of_metrics_is_generated() -> None:
     page = (generate.DOCS / "metrics.md").read_text(encoding="utf-8")
     assert page == generate.metrics_page(page), "run: python docs/generate.py"
