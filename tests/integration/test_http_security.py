@@ -145,6 +145,28 @@ def test_the_rest_of_adr_0011_has_the_same_acls(secure: SecureHttp) -> None:
             assert "User:bob may not" in refused.text
 
 
+def test_the_console_is_behind_the_login_and_obeys_acls(secure: SecureHttp) -> None:
+    with secure.client() as nobody:
+        for path in ("/", "/console/app.js", "/api/v1/console"):
+            refused = nobody.get(path)
+            assert refused.status_code == 401
+            assert "Basic " in refused.headers["WWW-Authenticate"], "the browser asks for user and password"
+    with secure.client("alice") as alice, secure.client("bob") as bob:
+        assert alice.get("/").status_code == 200
+        assert alice.get("/api/v1/console").json()["principal"] == "User:alice"
+        assert [topic["name"] for topic in alice.get("/api/v1/topics").json()["topics"]] == ["orders"]
+        for path in ("/api/v1/load", "/api/v1/quorum/elections"):
+            assert (alice.get(path).status_code, bob.get(path).status_code) == (403, 200), path
+        for refused in (
+            alice.post("/api/v1/topics", json={"name": "new"}),
+            bob.delete("/api/v1/topics/orders"),
+            bob.post("/api/v1/topics/orders/partitions", json={"count": 2}),
+            bob.patch("/api/v1/topics/orders/configs", json={"configs": {"retention.ms": "1000"}}),
+        ):
+            assert refused.status_code == 403
+            assert "is not authorized: " in refused.json()["detail"], refused.text
+
+
 def test_records_of_the_console_have_the_same_acls(secure: SecureHttp) -> None:
     path = "/api/v1/topics/orders/records"
     with secure.client("alice") as alice, secure.client("bob") as bob:
