@@ -121,9 +121,8 @@ def test_the_first_page_of_a_million_records_is_there_within_a_second(
     browser.wait_for_text("50 records of about 1,000,000")
     for _ in range(2):  # the machine may be busy with something else
         browser.click("Refresh")
-        browser.wait_until(lambda: browser.find(".records tbody tr"), "the records are there")
+        browser.wait_until(lambda: len(browser.find(".records tbody tr")) == 50, "a page of records is there")
     assert min(browser.run(DURATIONS_OF_PAGES)) < FIRST_PAGE_MS_MAX
-    assert len(browser.find(".records tbody tr")) == 50
     browser.click("Older records")
     browser.wait_for_text("100 records of about 1,000,000")
 
