@@ -4,11 +4,14 @@ Every test of a client runs against both kinds of broker: Apache Kafka proves th
 program that cannot be had here skips the tests that need it, with the reason.
 """
 
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,7 +56,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def kafka_libs() -> KafkaLibs:
     try:
-        return resolve_kafka_libs()
+        with one_worker_at_a_time():
+            return resolve_kafka_libs()
     except UnavailableError as reason:
         pytest.skip(f"Apache Kafka is not available: {reason}")
 
@@ -65,11 +69,20 @@ def java(kafka_libs: KafkaLibs) -> JavaTools:
 
 @pytest.fixture(scope="session")
 def kcat_program() -> str:
-    if shutil.which("kcat") is None and os.geteuid() == 0 and shutil.which("apt-get") is not None:
-        install_kcat()
+    with one_worker_at_a_time():
+        if shutil.which("kcat") is None and os.geteuid() == 0 and shutil.which("apt-get") is not None:
+            install_kcat()
     if (program := shutil.which("kcat")) is None:
         pytest.skip("kcat is not installed and could not be: apt-get install kcat")
     return program
+
+
+@contextmanager
+def one_worker_at_a_time() -> Iterator[None]:
+    """Let one worker of pytest-xdist install or fetch a program while the others wait for it."""
+    with (Path(tempfile.gettempdir()) / f"sskafka-interop-{os.getuid()}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def install_kcat() -> None:

@@ -9,7 +9,7 @@ spark-kafka: $(STAMP) ## Fetch Spark's own Kafka connector from Maven Central in
 	$(BIN)/python -c 'from benchmarks.spark_kafka import resolve_spark_kafka_jars; print(resolve_spark_kafka_jars())'
 
 interop: $(STAMP) ## Run the tests with kcat, franz-go and Apache Kafka's tools (needs java, mvn, go; installs kcat when root)
-	$(BIN)/python -m pytest -q tests/interop --ignore-glob='*/test_spark_*' $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/interop --ignore-glob='*/test_spark_*' $(PYTEST_OPTIONS)
 
 spark-interop: $(STAMP) ## Run the tests with Spark's own Kafka connector, beside ours (needs java, mvn)
 	$(BIN)/python -m pytest -q tests/interop/test_spark_*.py $(PYTEST_OPTIONS)
