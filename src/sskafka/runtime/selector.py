@@ -96,18 +96,22 @@ class Selector:
         assert epoll is not None
         sockets = self._sockets
         self._is_serving = True
-        for descriptor, events in epoll.poll(0, SOCKETS_MAX):
-            owner = sockets.get(descriptor)
-            if owner is not None:  # otherwise the turn of another socket has closed this one
-                owner.ready(events)
-        self._end_turn()
+        try:
+            for descriptor, events in epoll.poll(0, SOCKETS_MAX):
+                owner = sockets.get(descriptor)
+                if owner is not None:  # otherwise the turn of another socket has closed this one
+                    owner.ready(events)
+        finally:
+            self._end_turn()
 
     def _serve_one(self, descriptor: int, events: int) -> None:
         owner = self._sockets.get(descriptor)
         if owner is not None:
             self._is_serving = True
-            owner.ready(events)
-            self._end_turn()
+            try:
+                owner.ready(events)
+            finally:
+                self._end_turn()
 
     def _end_turn(self) -> None:
         while self._at_end:

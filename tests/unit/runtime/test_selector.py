@@ -96,3 +96,33 @@ def test_outside_of_a_turn_the_work_is_done_soon() -> None:
         assert not seen
 
     assert play(scene, "done") == ["done"]
+
+
+@pytest.mark.parametrize("uses_epoll", [False, True])
+def test_an_error_of_one_socket_does_not_delay_the_end_of_the_turn(uses_epoll: bool) -> None:
+    seen: list[str] = []
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _loop, context: seen.append(str(context["exception"])))
+        selector = Selector(loop, uses_epoll=uses_epoll)
+        reader = Reader(selector, seen, "a")
+
+        def fail() -> None:
+            selector.call_at_end(lambda: seen.append("end"))
+            raise ValueError("unexpected")
+
+        reader.on_ready = fail
+        reader.theirs.send(b"1")
+        async with asyncio.timeout(5):
+            while "unexpected" not in seen:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+        selector.call_at_end(lambda: seen.append("soon"))
+        async with asyncio.timeout(5):
+            while "soon" not in seen:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+        reader.close()
+        selector.close()
+
+    asyncio.run(run())
+    assert seen == ["a 1", "end", "unexpected", "soon"]
