@@ -193,9 +193,9 @@ def test_growing_and_shrinking(host: Host) -> None:
     for count in (None, 1):
         refused = host.refusal(count)
         assert "broker 1001 of this machine holds " in refused
-        assert "sskafka cluster drain 1001" in refused
+        assert "sskafka broker decommission 1001 --wait 0" in refused
     host.start(2)
-    host.sskafka("cluster", "drain", "1001", "--allow-fewer-replicas")
+    host.sskafka("broker", "decommission", "1001", "--wait", "0", "--yes", "--allow-fewer-replicas")
     wait_until(lambda: host.status()["brokers"][1]["replicas"] == 0, "1001 is empty", TIMEOUT_S)
     wait_until(lambda: host.leaders("new") == [1, 1], "1 leads all")
     directory = host.data / "brokers" / "1001"
@@ -203,7 +203,7 @@ def test_growing_and_shrinking(host: Host) -> None:
     assert host.stop() == 0
     host.start(1)
     assert "broker 1001 of this machine holds no partitions and is not started" in host.talk
-    host.sskafka("cluster", "unregister", "1001")
+    host.sskafka("cluster", "unregister", "1001", "--yes")
     assert [broker["node_id"] for broker in host.status()["brokers"]] == [1]
     assert host.stop() == 0
 

@@ -154,6 +154,22 @@ def check_impossible(layout: Layout, leaving: int) -> None:
     )
 
 
+@given(layouts(), st.data())
+def test_a_replica_is_dropped_only_if_no_other_broker_can_take_it(layout: Layout, data: st.DataObject) -> None:
+    leaving = data.draw(st.sampled_from(sorted(layout.brokers)))
+    try:
+        moves = plan_decommission(layout, [leaving], allow_fewer=True)
+    except PlanError:
+        assert any(
+            leaving in one.replicas and (not one.has_leader or len(one.replicas) == 1) for one in layout.partitions
+        )
+        return
+    assert layout.after(moves).replica_counts()[leaving] == 0
+    for move in moves:
+        can_take = set(layout.without(leaving).open_ids) - set(move.before)
+        assert len(move.after) == len(move.before) - (0 if can_take else 1) > 0
+
+
 @given(st.integers(3, 6), st.integers(1, 40), st.integers(1, 100))
 def test_what_a_broker_leaves_is_spread_evenly(brokers: int, partitions: int, size: int) -> None:
     """With one replica each, so that every broker can take every partition."""

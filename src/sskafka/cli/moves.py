@@ -51,8 +51,10 @@ def print_plan(moves: Sequence[Move], throttle: int | None, output: Format) -> N
         if len(moves) > ROWS_MAX:
             talk(f"and {len(moves) - ROWS_MAX} more; --output json shows all")
     copies = sum(len(move.added) for move in moves)
-    reorders = sum(not move.added for move in moves)
+    drops = sum(len(move.before) > len(move.after) for move in moves)
+    reorders = sum(not move.added for move in moves) - drops
     parts = [f"copy {_count(copies, 'replica')} ({size_text(copied)})"] if copies else []
+    parts += [f"drop {_count(drops, 'replica')}"] if drops else []
     parts += [f"change the order of replicas of {_count(reorders, 'partition')}"] if reorders else []
     if throttle is not None and copied:
         parts.append(f"at least {duration_text(planned_seconds(moves, throttle))} with this throttle")

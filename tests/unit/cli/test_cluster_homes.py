@@ -140,4 +140,4 @@ def test_a_cluster_grows_to_several_brokers_per_host_and_back(tmp_path: Path) ->
     (tmp_path / "broker-1001" / "data" / "orders-0").mkdir(parents=True)
     with pytest.raises(CommandError, match="broker 1001 holds 1 partitions") as refused:
         find_cluster(tmp_path, None, 3, brokers_per_host=1)
-    assert "sskafka cluster drain 1001" in refused.value.hint
+    assert "sskafka broker decommission 1001 --wait 0" in refused.value.hint

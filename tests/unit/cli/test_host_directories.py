@@ -32,4 +32,4 @@ def test_a_broker_with_partitions_may_not(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"broker 1001 .* holds 2 partitions .* one broker per host") as refused:
         check_none_left_out([str(first), str(second)], [1])
     assert "--brokers-per-host 2" in refused.value.hint
-    assert "sskafka cluster drain 1001" in refused.value.hint
+    assert "sskafka broker decommission 1001 --wait 0" in refused.value.hint

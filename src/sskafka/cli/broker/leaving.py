@@ -35,8 +35,20 @@ def decommission(
     dry_run: DryRunOption = False,
     throttle: ThrottleOption = None,
     yes: YesOption = False,
+    allow_fewer: Annotated[
+        bool,
+        typer.Option(
+            "--allow-fewer-replicas", help="Drop the replica of a partition that every other broker has already."
+        ),
+    ] = False,
     wait: Annotated[
-        float, typer.Option("--wait", min=0, metavar="SECONDS", help="How long to wait for the broker to be stopped.")
+        float,
+        typer.Option(
+            "--wait",
+            min=0,
+            metavar="SECONDS",
+            help="How long to wait for the broker to be stopped. 0: only move its replicas.",
+        ),
     ] = 3600.0,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
@@ -53,33 +65,49 @@ def decommission(
             layout = await read_layout(cluster)
             if broker_id not in layout.brokers:
                 raise no_such_broker(broker_id, list(layout.brokers))
-            await _evacuate(cluster, layout, broker_id, rate, dry_run=dry_run, yes=yes, output=output)
-            if not dry_run:
+            await _evacuate(
+                cluster, layout, broker_id, rate, dry_run=dry_run, yes=yes, allow_fewer=allow_fewer, output=output
+            )
+            if wait and not dry_run:
                 await _unregister(cluster, broker_id, wait)
 
     run(work())
-    talk("dry run: nothing was changed" if dry_run else f"broker {broker_id} is unregistered")
+    if dry_run:
+        talk("dry run: nothing was changed")
+    elif wait:
+        talk(f"broker {broker_id} is unregistered")
+    else:
+        talk(f"broker {broker_id} has no replicas; repeat the command after its stop to unregister it")
 
 
 async def _evacuate(
-    cluster: Cluster, layout: Layout, broker_id: int, throttle: int | None, *, dry_run: bool, yes: bool, output: Format
+    cluster: Cluster,
+    layout: Layout,
+    broker_id: int,
+    throttle: int | None,
+    *,
+    dry_run: bool,
+    yes: bool,
+    allow_fewer: bool,
+    output: Format,
 ) -> None:
     """Move replicas until the broker has none: topics may be created before the broker is cordoned."""
-    is_asked = False
     try:
-        moves = plan_decommission(layout, [broker_id])
+        moves = plan_decommission(layout, [broker_id], allow_fewer=allow_fewer)
         print_plan(moves, throttle, output)
         if dry_run:
             return
-        confirm(f"removes broker {broker_id} from the cluster", yes=yes or is_asked)
+        confirm(f"removes broker {broker_id} from the cluster", yes=yes)
         if layout.brokers[broker_id].is_live:
             await set_cordoned(cluster, broker_id, True)
         while moves:
             await carry_out(cluster, moves, throttle)
-            moves = plan_decommission(await read_layout(cluster), [broker_id])
+            await asyncio.sleep(_POLL_S)  # brokers learn of dropped replicas a moment later
+            moves = plan_decommission(await read_layout(cluster), [broker_id], allow_fewer=allow_fewer)
     except PlanError as error:
         raise CommandError(
-            f"broker {broker_id} cannot leave: {error}", "start or add brokers, or lower the replication factor"
+            f"broker {broker_id} cannot leave: {error}",
+            "start or add brokers, or drop such replicas with --allow-fewer-replicas",
         ) from error
 
 

@@ -2,7 +2,6 @@
 
 import typer
 
-from sskafka.cli.cluster.drain import drain
 from sskafka.cli.cluster.partitions import elect, reassign, reassignments, unregister
 from sskafka.cli.cluster.restart import restart
 from sskafka.cli.cluster.status import status
@@ -21,5 +20,4 @@ app.command()(restart)
 app.command()(reassign)
 app.command()(reassignments)
 app.command("elect-leaders")(elect)
-app.command()(drain)
 app.command()(unregister)

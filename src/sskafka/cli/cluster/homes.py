@@ -166,7 +166,8 @@ def _check_empty(home: BrokerHome) -> None:
         raise CommandError(
             f"broker {home.node_id} holds {partitions} partitions in {home.path}, and this --brokers-per-host would "
             "leave it out",
-            f"leave out --brokers-per-host, and move the partitions first (`sskafka cluster drain {home.node_id}`)",
+            "leave out --brokers-per-host, and move the partitions first "
+            f"(`sskafka broker decommission {home.node_id} --wait 0`)",
         )
 
 

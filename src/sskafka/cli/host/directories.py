@@ -65,6 +65,6 @@ def _refusal(log_directory: str, broker_id: int, partitions: int, count: int) ->
     )
     hint = (
         f"start with --brokers-per-host {broker_id // ID_STEP + 1}; to remove the broker, move its partitions first "
-        f"(`sskafka cluster drain {broker_id}`)"
+        f"(`sskafka broker decommission {broker_id} --wait 0`)"
     )
     return CommandError(cause, hint)

@@ -1,8 +1,9 @@
 """Which broker has which replica: plans that copy data.
 
-Every plan keeps the replication factor of each partition, never puts two replicas of a partition on one broker, never
-spreads a partition over fewer racks than before, and moves no more than its goal needs. Reassignments add before they
-remove, so a plan cannot lower the number of in-sync replicas.
+Every plan keeps the replication factor of each partition unless fewer replicas are allowed, never puts two replicas of a
+partition on one broker, never spreads a partition over fewer racks than before, and moves no more than its goal needs.
+Reassignments add before they remove, so a plan that keeps the replication factor cannot lower the number of in-sync
+replicas.
 """
 
 from collections import Counter
@@ -26,15 +27,16 @@ class Goal(StrEnum):
     BYTES = "bytes"
 
 
-def plan_decommission(layout: Layout, leaving: Collection[int]) -> list[Move]:
+def plan_decommission(layout: Layout, leaving: Collection[int], *, allow_fewer: bool = False) -> list[Move]:
     """Return moves after which the leaving brokers have no replica. Nothing else moves; raise PlanError if impossible.
 
-    New replicas go to brokers that have little, on racks that the partition does not use yet."""
+    New replicas go to brokers that have little, on racks that the partition does not use yet. With `allow_fewer`, a
+    partition that has a replica on every other broker loses one."""
     evacuation = _Placement(layout.without(*leaving))
     for one in sorted(layout.partitions, key=lambda one: (-one.size_bytes, one.partition)):
         for old in one.replicas:
             if old in leaving:
-                evacuation.move_away(one.partition, old)
+                evacuation.move_away(one.partition, old, allow_fewer=allow_fewer)
     for one in layout.partitions:
         if one.replicas[0] in leaving:
             evacuation.choose_leader(one.partition)
@@ -143,19 +145,33 @@ class _Placement:
     def move(self, partition: TopicPartition, old: int, new: int) -> None:
         one = self._placed[partition]
         self._placed[partition] = one._replace(replicas=_swapped(one.replicas, old, new))
-        for node_id, change in ((old, -1), (new, 1)):
-            self.counts[node_id] += change
-            self.sizes[node_id] += change * one.size_bytes
-            self._of_topic[node_id, partition.topic] += change
+        self._count(one, old, -1)
+        self._count(one, new, 1)
         del self._on_broker[old][partition]
         self._on_broker[new][partition] = None
 
-    def move_away(self, partition: TopicPartition, old: int) -> None:
-        """Move the replica to the best broker; raise PlanError if there is none."""
+    def _drop(self, one: PlacedPartition, old: int) -> None:
+        left = tuple(replica for replica in one.replicas if replica != old)
+        self._placed[one.partition] = one._replace(replicas=left)
+        self._count(one, old, -1)
+        del self._on_broker[old][one.partition]
+
+    def _count(self, one: PlacedPartition, node_id: int, change: int) -> None:
+        self.counts[node_id] += change
+        self.sizes[node_id] += change * one.size_bytes
+        self._of_topic[node_id, one.partition.topic] += change
+
+    def move_away(self, partition: TopicPartition, old: int, *, allow_fewer: bool = False) -> None:
+        """Move the replica to the best broker, or drop it if there is none and another replica is left.
+
+        Raise PlanError if neither is possible."""
         one = self._placed[partition]
         if not one.has_leader:
             raise PlanError(f"{partition} has no leader, so its replicas cannot be copied")
         candidates = [node_id for node_id in self.open_ids if node_id not in one.replicas]
+        if not candidates and allow_fewer and len(one.replicas) > 1:
+            self._drop(one, old)
+            return
         if not candidates:
             raise PlanError(
                 f"{partition} has {len(one.replicas)} replicas, and only {len(self.open_ids)} brokers can have them"
