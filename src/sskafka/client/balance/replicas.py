@@ -1,9 +1,9 @@
 """Which broker has which replica: plans that copy data.
 
-Every plan keeps the replication factor of each partition unless fewer replicas are allowed, never puts two replicas of
-a partition on one broker, never spreads a partition over fewer racks than before, and moves no more than its goal needs.
-Reassignments add before they remove, so a plan that keeps the replication factor cannot lower the number of in-sync
-replicas.
+Every plan keeps the replication factor of each partition unless fewer replicas are allowed, never puts two replicas
+of a partition on one broker, never spreads a partition over fewer racks than before, and moves no more than its goal
+needs. Reassignments add before they remove, so a plan that keeps the replication factor cannot lower the number of
+in-sync replicas.
 """
 
 from collections import Counter
