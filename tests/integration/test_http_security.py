@@ -276,6 +276,20 @@ def test_metrics_need_describe_on_the_cluster(secure: SecureHttp) -> None:
         assert (answer.status_code, answer.json()["detail"].split()[0]) == (403, "User:alice")
 
 
+def test_log_files_need_describe_on_the_cluster(secure: SecureHttp) -> None:
+    segments = "/api/v1/topics/orders/partitions/0/segments"
+    with secure.client("bob") as bob, secure.client("alice") as alice:
+        for path in (segments, f"{segments}/0/batches", f"{segments}/0/index", "/api/v1/metadata/records"):
+            assert bob.get(path).status_code == 200
+            refused = alice.get(path)
+            assert (refused.status_code, refused.json()["detail"].split()[0]) == (403, "User:alice")
+        shown = bob.get("/api/v1/metadata/records?limit=500").json()["records"]
+        (credential, *_) = [one for one in shown if one["type"] == "USER_SCRAM_CREDENTIAL_RECORD"]
+        assert credential["data"]["storedKey"] == credential["data"]["salt"] == "(hidden)"
+        below = bob.get("/api/v1/metadata?path=/brokers/topics").json()["children"]
+        assert "hidden" not in [child["name"] for child in below]
+
+
 def test_decisions_are_in_the_audit_log(secure: SecureHttp) -> None:
     with secure.client("bob") as bob:
         assert produce(bob).status_code == 403

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from sskafka.servers.audit_log import AuditLog as AuditLog
     from sskafka.servers.http.configuration import Configuration as Configuration
     from sskafka.servers.http.configuration import HttpSecurity as HttpSecurity
+    from sskafka.servers.http.configuration import LogDirectories as LogDirectories
     from sskafka.servers.http.configuration import OtlpTarget as OtlpTarget
     from sskafka.servers.http.supervisor import HttpServerProcess as HttpServerProcess
     from sskafka.servers.kafka.acl_authorizer import AclAuthorizer as AclAuthorizer
@@ -104,6 +105,7 @@ _MODULES = {
     "AuditLog": "sskafka.servers.audit_log",
     "Configuration": "sskafka.servers.http.configuration",
     "HttpSecurity": "sskafka.servers.http.configuration",
+    "LogDirectories": "sskafka.servers.http.configuration",
     "OtlpTarget": "sskafka.servers.http.configuration",
     "HttpServerProcess": "sskafka.servers.http.supervisor",
     "AclAuthorizer": "sskafka.servers.kafka.acl_authorizer",

@@ -84,6 +84,9 @@ class OtherServers:
             is_read_only=settings["console.read.only"],
             otlp=self._otlp_target(settings),
             log_format=settings["log.format"],
+            log_directories=on_demand.LogDirectories(
+                settings.data_directories, settings.metadata_directory, settings["log.dir.partition.base"]
+            ),
         )
         answers = on_demand.NodeAnswers(settings["node.id"], self._control, samples, is_broker).table()
         if http.protocol != PLAINTEXT:

@@ -14,10 +14,10 @@ from sskafka.cli.connecting import (
     connected,
     run,
 )
-from sskafka.cli.described_image import describe
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_data, print_table
+from sskafka.client.described_image import describe
 from sskafka.client.quorum import QuorumDescription, QuorumMember, describe_quorum
 from sskafka.metadata.zookeeper_view import NoNodeError, ZooKeeperView
 
@@ -141,7 +141,7 @@ def _view(path: str, bootstrap: str, properties: list[str] | None) -> ZooKeeperV
 
     async def work() -> ZooKeeperView:
         async with connected(bootstrap, client_properties(properties)) as cluster:
-            found = await describe(cluster, with_configs=with_configs)
+            found = await describe(cluster, with_configs=lambda _: with_configs)
         return ZooKeeperView(
             found.image,
             cluster_id=found.cluster_id,

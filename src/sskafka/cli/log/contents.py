@@ -5,7 +5,6 @@ that cannot be decoded the line says so, and the next record is read.
 """
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -14,12 +13,12 @@ from importlib import import_module
 from struct import Struct, error, unpack_from
 from typing import Any, NamedTuple
 
-from sskafka.cli.message_json import message_json
-from sskafka.metadata.record_codec import UnknownRecordError, decode_record
+from sskafka.metadata.record_codec import UnknownRecordError
+from sskafka.metadata.record_json import record_json
 from sskafka.records.record import Record
 from sskafka.wire.codec import MalformedMessageError, UnsupportedVersionError, decode
+from sskafka.wire.message_json import message_json
 from sskafka.wire.schema import Message
-from sskafka.wire.varint import decode_uvarint
 
 _INT16, _INT32, _INT64 = Struct(">h"), Struct(">i"), Struct(">q")
 _DELETED = "<DELETE>"
@@ -101,16 +100,10 @@ def compact_json(value: Any) -> str:
 
 
 def _metadata_words(record: Record) -> Words:
-    value = record.value or b""
     try:
-        message = decode_record(value)
+        return Words(None, compact_json(record_json(record.value or b"")))
     except (UnknownRecordError, MalformedMessageError) as problem:
         return Words(None, f"Error at {record.offset}, skipping. {problem}")
-    _, position = decode_uvarint(value, 0)
-    _, position = decode_uvarint(value, position)
-    version, _ = decode_uvarint(value, position)
-    name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(message).__name__).upper()
-    return Words(None, compact_json({"type": name, "version": version, "data": message_json(message, version)}))
 
 
 class _RecordType(NamedTuple):

@@ -6,38 +6,22 @@ Record batches (format 2) and messages of formats 0 and 1 may be mixed in one fi
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from struct import unpack_from
 from typing import Any, NamedTuple
 
 from sskafka.cli.log.contents import Decoder, PlainDecoder, compact_json, text_of, words_line
-from sskafka.cli.message_json import message_json
+from sskafka.metadata.record_json import CONTROL_NAMES, control_json
 from sskafka.records.batch import DELETE_HORIZON, LOG_APPEND_TIME, NO_SEQUENCE, BatchHeader, CorruptBatchError
 from sskafka.records.compression import Compression
 from sskafka.records.control import ControlType, read_control_type, read_end_transaction_marker
 from sskafka.records.legacy import LegacyMessage, messages_inside
 from sskafka.records.record import Record, decode_records
 from sskafka.storage.verification.walk import SegmentReader, StoredBatch, base_offset_of
-from sskafka.wire.codec import MalformedMessageError, decode
-from sskafka.wire.messages.control_records import (
-    KRaftVersionRecord,
-    LeaderChangeMessage,
-    SnapshotFooterRecord,
-    SnapshotHeaderRecord,
-    VotersRecord,
-)
-from sskafka.wire.schema import Message
+from sskafka.wire.codec import MalformedMessageError
 
 SEGMENT_SUFFIX = ".log"
 SNAPSHOT_SUFFIX = ".checkpoint"
 
 _SEQUENCE_MASK = 0x7FFFFFFF
-_CONTROL_MESSAGES: dict[int, tuple[str, type[Message]]] = {
-    ControlType.LEADER_CHANGE: ("LeaderChange:", LeaderChangeMessage),
-    ControlType.SNAPSHOT_HEADER: ("SnapshotHeader", SnapshotHeaderRecord),
-    ControlType.SNAPSHOT_FOOTER: ("SnapshotFooter", SnapshotFooterRecord),
-    ControlType.KRAFT_VERSION: ("KRaftVersion", KRaftVersionRecord),
-    ControlType.KRAFT_VOTERS: ("KRaftVoters", VotersRecord),
-}
 TEXT = PlainDecoder(text_of, text_of)
 
 
@@ -170,16 +154,11 @@ def _control_text(record: Record) -> str:
     if control_type in {ControlType.ABORT, ControlType.COMMIT}:
         marker = read_end_transaction_marker(record.key, record.value)
         return f"endTxnMarker: {marker.type.name} coordinatorEpoch: {marker.coordinator_epoch}"
-    if control_type not in _CONTROL_MESSAGES:
-        return f"controlType: UNKNOWN({control_type})"
-    name, message_class = _CONTROL_MESSAGES[control_type]
-    value = record.value or b""
-    (version,) = unpack_from(">h", value) if len(value) > 1 else (0,)
     try:
-        message = decode(message_class, version, value, allow_trailing=True)
+        name, fields = control_json(record)
     except (MalformedMessageError, ValueError) as error:
-        return f"{name} cannot be read: {error}"
-    return f"{name} {compact_json(message_json(message, version))}"
+        return f"{CONTROL_NAMES[control_type]} cannot be read: {error}"
+    return f"controlType: {name}" if fields is None else f"{name} {compact_json(fields)}"
 
 
 # ---- JSON

@@ -40,6 +40,15 @@ class OtlpTarget(NamedTuple):
         return f"OtlpTarget({self.endpoint}, {len(self.headers)} headers)"
 
 
+class LogDirectories(NamedTuple):
+    """Where this broker keeps its logs, which the HTTP process reads for the viewer of segments."""
+
+    data: tuple[str, ...] = ()
+    metadata: str = ""
+    partition_base: int = 0
+    """`log.dir.partition.base`."""
+
+
 class Configuration(NamedTuple):
     node_id: int
     kafka_address: tuple[str, int] | None
@@ -54,20 +63,24 @@ class Configuration(NamedTuple):
     """Whether the routes under /api/v1 refuse changes."""
     otlp: OtlpTarget | None = None
     log_format: str = "text"
+    log_directories: LogDirectories = LogDirectories()
 
     def to_json(self) -> dict[str, Any]:
         otlp = None if self.otlp is None else self.otlp._asdict()
-        return {**self._asdict(), "security": self.security._asdict(), "otlp": otlp}
+        nested = {"security": self.security._asdict(), "log_directories": self.log_directories._asdict(), "otlp": otlp}
+        return {**self._asdict(), **nested}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Configuration":
         address, security, otlp = values["kafka_address"], values["security"], values["otlp"]
+        logs = values["log_directories"]
         return cls(
             **{
                 **values,
                 "allowed_hosts": tuple(values["allowed_hosts"]),
                 "kafka_address": None if address is None else tuple(address),
                 "otlp": None if otlp is None else OtlpTarget(**otlp),
+                "log_directories": LogDirectories(**{**logs, "data": tuple(logs["data"])}),
                 "security": HttpSecurity(**{**security, "mechanisms": tuple(security["mechanisms"])}),
             }
         )

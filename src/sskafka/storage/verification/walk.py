@@ -13,6 +13,7 @@ from typing import NamedTuple, Self
 
 from sskafka.records.batch import (
     HEADER_BYTES,
+    LOG_OVERHEAD_BYTES,
     BatchHeader,
     CorruptBatchError,
     check_structure,
@@ -93,6 +94,11 @@ class SegmentReader:
                 return
             yield batch
             self.end += batch.size_bytes
+
+    def claimed_bytes(self, position: int) -> int:
+        """Return the size that the batch at `position` claims to have, 0 if there is no batch."""
+        head = self._read(LOG_OVERHEAD_BYTES, position)
+        return len(head) and LOG_OVERHEAD_BYTES + int.from_bytes(head[-4:], "big", signed=True)
 
     def batch_at(self, position: int) -> StoredBatch:
         """Return the batch at `position`. Raise CorruptBatchError if there is no whole batch."""

@@ -9,6 +9,7 @@ const PATHS = {
   exchange: "M4 8h14l-3.500-3.500M20 16H6l3.500 3.500",
   flow: "M5 6h5v5H5zM14 13h5v5h-5zM7.500 11v4.500H14",
   tree: "M4 4h6v5H4zM14 9h6v5h-6zM14 17h6v4h-6zM7 9v10h7M7 11.500h7",
+  file: "M6 3h8l4 4v14H6zM14 3v4h4M9 12h6M9 16h6",
   search: "M10.500 17a6.500 6.500 0 1 0 0-13 6.500 6.500 0 0 0 0 13ZM15.500 15.500 21 21",
   plus: "M12 5v14M5 12h14",
   close: "M6 6l12 12M18 6 6 18",

@@ -3,6 +3,7 @@
 The Admin API does not return everything in the metadata log; missing fields keep their defaults.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from sskafka.client.admin import Admin
@@ -38,8 +39,12 @@ class DescribedCluster(NamedTuple):
     controller_epoch: int
 
 
-async def describe(cluster: Cluster, *, with_configs: bool) -> DescribedCluster:
-    """Describe the cluster. Settings need a request for each topic and broker, so they are optional."""
+def no_configs(_: Resource) -> bool:
+    return False
+
+
+async def describe(cluster: Cluster, *, with_configs: Callable[[Resource], bool]) -> DescribedCluster:
+    """Describe the cluster. Settings need a request for each topic and broker, so `with_configs` chooses them."""
     admin = Admin(cluster)
     described = await admin.describe_cluster()
     topics = await admin.list_topics(internal=True)
@@ -47,8 +52,8 @@ async def describe(cluster: Cluster, *, with_configs: bool) -> DescribedCluster:
     moves = await _moves(cluster)
     for topic in topics:
         records += _topic_records(topic, moves)
-    if with_configs:
-        records += await _config_records(cluster, topics, [broker.broker_id for broker in described.brokers])
+    broker_ids = [broker.broker_id for broker in described.brokers]
+    records += await _config_records(cluster, topics, broker_ids, with_configs)
     image, delta = ClusterImage(), MetadataDelta()
     for record in records:
         image.replay(record, delta)
@@ -100,13 +105,17 @@ async def _controller(cluster: Cluster, named: int) -> tuple[int, int]:
     return found.leader_id, found.leader_epoch
 
 
-async def _config_records(cluster: Cluster, topics: list[TopicView], broker_ids: list[int]) -> list[MetadataRecord]:
+async def _config_records(
+    cluster: Cluster, topics: list[TopicView], broker_ids: list[int], is_wanted: Callable[[Resource], bool]
+) -> list[MetadataRecord]:
     """Return the dynamic configs. Defaults and properties files are not part of the metadata."""
     sources = {Resource.topic(topic.name): ConfigSource.DYNAMIC_TOPIC_CONFIG for topic in topics}
     sources |= {Resource.broker(node_id): ConfigSource.DYNAMIC_BROKER_CONFIG for node_id in broker_ids}
     sources[Resource.broker(None)] = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
     records: list[MetadataRecord] = []
     for resource, source in sources.items():
+        if not is_wanted(resource):
+            continue
         entries = await describe_configs(cluster, resource)
         changed = [entry for entry in entries if entry.source == source and entry.value is not None]
         records += [ConfigRecord(resource.type, resource.name, entry.name, entry.value) for entry in changed]
