@@ -1,6 +1,7 @@
 """Connections of SASL and TLS listeners: APIs before authentication, expiry of sessions, clients that send garbage."""
 
 import asyncio
+import gc
 import logging
 import ssl
 from pathlib import Path
@@ -25,6 +26,7 @@ from sskafka.model.errors import ErrorCode
 from sskafka.model.security.certificate_names import parse_mapping_rules
 from sskafka.model.security.sasl_messages import plain_message
 from sskafka.runtime.tls.contexts import ReloadingContext, TlsOptions, client_context, server_context
+from sskafka.servers.kafka.connection import Connection
 from sskafka.servers.kafka.listener import AUTHENTICATION_TICKS_MAX
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.security.listener_security import ListenerSecurity, TlsSecurity
@@ -299,3 +301,23 @@ def test_a_stalled_or_garbled_handshake_ends_without_harm(tmp_path: Path) -> Non
         await served.listener.stop()
 
     asyncio.run(run())
+
+
+def test_a_lost_connection_is_freed_at_once(tmp_path: Path) -> None:
+    """A broker excludes from garbage collection what was in use once, so cycles of connections would stay for long."""
+    certificates = Certificates(tmp_path)
+
+    async def run() -> list[object]:
+        served, port = await serving(tls_security(certificates))
+        await metadata_over(port, client_context(TlsOptions(truststore_location=str(certificates.ca))))
+        await until(lambda: not served.listener.connection_count)
+        await served.listener.stop()
+        kept = [each for each in gc.get_objects() if isinstance(each, ssl.SSLObject | Connection)]
+        return [each for each in kept if isinstance(each, Connection) or each.server_side]
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert asyncio.run(run()) == []
+    finally:
+        gc.enable()

@@ -144,6 +144,7 @@ class Connection(Outgoing):
         self._backlog = self._tail = b""
         self._end_large()
         self._listener.forget(self)
+        self._transport = None  # which has this connection: without a cycle, both are freed at once
 
     def get_buffer(self, sizehint: int) -> memoryview:
         if self._large is not None:

@@ -37,6 +37,8 @@ RECORD_BYTES = 16 * 1024
 ENCRYPTED_CHUNK_BYTES = 256 * 1024
 READ_BYTES = 128 * 1024
 ENCRYPTED_RECORD_BYTES_MAX = RECORD_BYTES + 512
+_ENDED = ssl.MemoryBIO()
+"""Of connections that are lost: nothing is read from it, nor written to it."""
 
 
 class TlsTransport(StreamProtocol):
@@ -84,7 +86,10 @@ class TlsTransport(StreamProtocol):
         self._connection.connection_made(self)
 
     def connection_lost(self, error: Exception | None) -> None:
+        """Free what TLS holds at once: the garbage collector would find the connection minutes later."""
         self._connection.connection_lost(error)
+        self._tls = self._socket = None
+        self._incoming = self._outgoing = _ENDED
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._listener.encrypted_view
