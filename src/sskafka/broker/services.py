@@ -185,7 +185,7 @@ class BrokerServices:
             request_timeout_ms=settings["replica.socket.timeout.ms"],
             connect_timeout_max_ms=settings["socket.connection.setup.timeout.max.ms"],
             receive_buffer_bytes=settings["replica.socket.receive.buffer.bytes"],
-            security=link_security(settings, settings.inter_broker_endpoint),
+            security=link_security(settings, settings.inter_broker_endpoint, self._effective_settings),
         )
         return lambda broker_id: BrokerLink(lambda: self._address_of(broker_id), options, FETCH_VERSION_MIN)
 

@@ -4,9 +4,11 @@
     controller listeners          sasl.mechanism.controller.protocol
 
 A node presents `username` and `password` of `listener.name.NAME.MECHANISM.sasl.jaas.config`, and the key store of the
-listener as its own certificate, as in Apache Kafka.
+listener as its own certificate, as in Apache Kafka. A store that is changed while the node runs is used by the next
+connection.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sskafka.client.config import ConnectionConfig, configured
@@ -58,10 +60,21 @@ def link_properties(settings: Settings, endpoint: Endpoint) -> dict[str, str]:
     return {name: text for name, text in properties.items() if text is not None}
 
 
-def link_security(settings: Settings, endpoint: Endpoint) -> "ClientSecurity | None":
-    """Return how this node connects to listeners like `endpoint`; None for PLAINTEXT. Raise ConfigError."""
+def link_security(
+    settings: Settings, endpoint: Endpoint, current: Callable[[], Settings] | None = None
+) -> "ClientSecurity | None":
+    """Return how this node connects to listeners like `endpoint`; None for PLAINTEXT. Raise ConfigError.
+
+    `current` returns the settings in effect when a connection is opened, with the key and trust stores of that time."""
     if endpoint.protocol == PLAINTEXT:
         return None
-    from sskafka.client.security import client_security  # noqa: PLC0415  not for PLAINTEXT
+    from sskafka.client.security import client_security, client_tls_options  # noqa: PLC0415  not for PLAINTEXT
 
-    return client_security(configured(ConnectionConfig, link_properties(settings, endpoint)))
+    security = client_security(_configured(settings, endpoint))
+    if current is not None:
+        security.current_tls = lambda: client_tls_options(_configured(current(), endpoint))
+    return security
+
+
+def _configured(settings: Settings, endpoint: Endpoint) -> ConnectionConfig:
+    return configured(ConnectionConfig, link_properties(settings, endpoint))

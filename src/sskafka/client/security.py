@@ -5,7 +5,9 @@ Property names are those of the Java clients; those of librdkafka are accepted b
 """
 
 import asyncio
+import logging
 import ssl
+from collections.abc import Callable
 
 from sskafka.client.config import ConnectionConfig
 from sskafka.client.errors import ConfigError
@@ -17,6 +19,8 @@ from sskafka.model.setting import split_list
 from sskafka.runtime.tls.contexts import ReloadingContext, TlsOptions, client_context
 from sskafka.runtime.tls.stores import TlsConfigError
 
+_log = logging.getLogger(__name__)
+
 
 class ClientSecurity:
     """Shared by the connections of a client. Certificate files that have changed are read again at the next connect."""
@@ -26,19 +30,32 @@ class ClientSecurity:
         self.sasl = sasl
         self._tls = tls
         self._source: ReloadingContext | None = None
+        self.current_tls: Callable[[], TlsOptions] | None = None
+        """Returns the options of the next connection, where they change while the client runs."""
 
     async def tls_context(self) -> ssl.SSLContext | None:
         """Return the context of new connections; None without TLS. Raise ConfigError if it cannot be made."""
         if self._tls is None:
             return None
+        options = self._tls if self.current_tls is None else self.current_tls()
         if self._source is None:
             try:
-                self._source = await asyncio.to_thread(ReloadingContext, self._tls, client_context)
+                self._source = await asyncio.to_thread(ReloadingContext, options, client_context)
             except TlsConfigError as error:
                 raise ConfigError(str(error)) from None
+        elif options != self._source.options:
+            await self._change_to(options, self._source)
         elif self._source.is_stale:
             await asyncio.to_thread(self._source.reload)
         return self._source.context
+
+    async def _change_to(self, options: TlsOptions, source: ReloadingContext) -> None:
+        try:
+            await asyncio.to_thread(source.change_to, options)
+        except TlsConfigError as error:
+            _log.error("connections keep their old certificates: %s", error)
+        else:
+            _log.info("new connections use other certificates: %s", ", ".join(options.files))
 
 
 def client_security(config: ConnectionConfig) -> ClientSecurity:
@@ -47,11 +64,11 @@ def client_security(config: ConnectionConfig) -> ClientSecurity:
     if protocol not in SECURITY_PROTOCOLS:
         expected = ", ".join(SECURITY_PROTOCOLS)
         raise ConfigError(f"security.protocol={config.security_protocol!r}: expected one of {expected}")
-    tls = _tls_options(config) if protocol.endswith("SSL") else None
+    tls = client_tls_options(config) if protocol.endswith("SSL") else None
     return ClientSecurity(protocol, tls, _sasl_login(config) if protocol.startswith("SASL_") else None)
 
 
-def _tls_options(config: ConnectionConfig) -> TlsOptions:
+def client_tls_options(config: ConnectionConfig) -> TlsOptions:
     enabled = split_list(config.ssl_enabled_protocols)
     return TlsOptions(
         keystore_location=config.ssl_keystore_location or config.ssl_certificate_location or None,

@@ -24,6 +24,7 @@ from sskafka.controller.link import ControllerLink
 from sskafka.metadata.brokers.presence import BrokerPresence
 from sskafka.metadata.brokers.sessions import BrokerSessions
 from sskafka.metadata.controller_result import ControllerResult, RandomBytes
+from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import AbortTransactionRecord, MetadataRecord
 from sskafka.model.acl import Caller
@@ -78,13 +79,15 @@ def quorum_timing(settings: Settings) -> Timing:
 
 
 def quorum_connection_options(
-    settings: Settings, endpoint: Endpoint, traffic: Traffic = NOT_REPORTED
+    settings: Settings, endpoint: Endpoint, current: Callable[[], Settings], traffic: Traffic = NOT_REPORTED
 ) -> ConnectionOptions:
-    """Return the options of connections to listeners like `endpoint`; a request's timeout limits that to connect."""
+    """Return the options of connections to listeners like `endpoint`; a request's timeout limits that to connect.
+
+    `current` returns the settings in effect when a connection is opened."""
     timeout_ms = settings["controller.quorum.request.timeout.ms"]
     setup_ms = min(timeout_ms, settings["socket.connection.setup.timeout.ms"])
     setup_max_ms = min(timeout_ms, settings["socket.connection.setup.timeout.max.ms"])
-    security = link_security(settings, endpoint)
+    security = link_security(settings, endpoint, current)
     name = f"node-{settings['node.id']}"
     return ConnectionOptions(name, setup_ms, timeout_ms, setup_max_ms, security=security, traffic=traffic)
 
@@ -140,7 +143,7 @@ class ControlPlane:
         self.committed = CommittedMetadata(self._log)
         self.voters = voter_set(settings, self._log.setup)
         self.addresses = voter_addresses(settings, self._log.setup)
-        self._options = quorum_connection_options(settings, settings.quorum_endpoint)
+        self._options = quorum_connection_options(settings, settings.quorum_endpoint, self._effective_settings)
         self.traffic = Traffic()
         """Of the requests that this node sends as a member of the quorum."""
         self.directory_id = _metadata_directory_id(disk, settings)
@@ -156,7 +159,7 @@ class ControlPlane:
         listener_name = settings["inter.broker.listener.name"] or (
             settings.inter_broker_listener if settings.listeners else None
         )
-        brokers = quorum_connection_options(settings, _broker_endpoint(settings))
+        brokers = quorum_connection_options(settings, _broker_endpoint(settings), self._effective_settings)
         prober = prober or SocketProber(cluster_id, listener_name, self.addresses, self._options, brokers)
         self._watch = BrokerWatch(self.node_id, prober, presence, clock, self._duties.broker_was_probed)
         self._snapshots = SnapshotWriter(self._log, self.committed, settings, clock, on_failure)
@@ -237,8 +240,12 @@ class ControlPlane:
         return BrokerLink(lambda: self.addresses.get(voter), self._options)
 
     def _link_to_peer(self, voter: int) -> BrokerLink:
-        options = quorum_connection_options(self._settings, self._settings.quorum_endpoint, self.traffic)
+        settings = self._settings
+        options = quorum_connection_options(settings, settings.quorum_endpoint, self._effective_settings, self.traffic)
         return BrokerLink(lambda: self.addresses.get(voter), options)
+
+    def _effective_settings(self) -> Settings:
+        return effective_settings(self._settings, self.committed.image)
 
     async def decide(self, request: Message, caller: Caller | None = None) -> Any:
         """Return the answer of this node's own controller; NotControllerError unless it is the active one."""
