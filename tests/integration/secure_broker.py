@@ -51,6 +51,11 @@ class SecureBroker(BrokerProcess):
             },
         )
 
+    def present_expired_certificate(self) -> None:
+        """Give an expired certificate to the SSL listener. Call it before the start."""
+        expired = self.certificates.issue("expired.pem", "localhost", is_expired=True)
+        self.settings["listener.name.ssl.ssl.keystore.location"] = expired
+
     def at(self, protocol: str) -> str:
         """The address of the listener with this protocol."""
         return self.bootstrap.split(",")[PROTOCOLS.index(protocol)]

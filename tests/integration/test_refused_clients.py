@@ -82,8 +82,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureBroker]:
         "audit.log": directory / "audit.log",
     }
     started = SecureBroker(directory, settings)
-    expired = started.certificates.issue("expired.pem", "localhost", is_expired=True)
-    started.settings["listener.name.ssl.ssl.keystore.location"] = expired
+    started.present_expired_certificate()
     try:
         started.start()
         yield started

@@ -1,4 +1,6 @@
-"""What kcat says when its password, its authority, the certificate of the broker or an ACL is not good (any more)."""
+"""What kcat says when its password, its authority, the certificate of the broker or an ACL is not good (any more).
+
+kcat can send one kind of token alone, which nobody has signed; it has no delegation tokens."""
 
 import subprocess
 import sys
@@ -34,8 +36,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureBroker]:
         "super.users": "User:ANONYMOUS",
     }
     started = SecureBroker(tmp_path_factory.mktemp("kcat"), settings)
-    expired = started.certificates.issue("expired.pem", "localhost", is_expired=True)
-    started.settings["listener.name.ssl.ssl.keystore.location"] = expired
+    started.present_expired_certificate()
     try:
         started.start()
         yield started
@@ -43,9 +44,19 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureBroker]:
         started.close()
 
 
-def command(program: str, broker: SecureBroker, protocol: str, ca: Path, password: str = PASSWORD) -> list[str]:
+UNSIGNED_TOKEN = {
+    "sasl.mechanism": "OAUTHBEARER",
+    "enable.sasl.oauthbearer.unsecure.jwt": "true",
+    "sasl.oauthbearer.config": "principal=alice lifeSeconds=3600",
+}
+
+
+def command(program: str, broker: SecureBroker, protocol: str, ca: Path, password: str | None = PASSWORD) -> list[str]:
+    """Return how to call kcat; without a password, it logs in with a token."""
     properties = {"security.protocol": protocol, "ssl.ca.location": ca}
-    if protocol == "SASL_SSL":
+    if protocol == "SASL_SSL" and password is None:
+        properties |= UNSIGNED_TOKEN
+    elif protocol == "SASL_SSL":
         properties |= {"sasl.mechanism": "PLAIN", "sasl.username": "alice", "sasl.password": password}
     options = [word for name, value in properties.items() for word in ("-X", f"{name}={value}")]
     return [program, "-b", broker.at(protocol), *options]
@@ -57,12 +68,13 @@ def command(program: str, broker: SecureBroker, protocol: str, ca: Path, passwor
         ("wrong password", "Authentication failed: Invalid username or password"),
         ("wrong authority", "certificate verify failed"),
         ("expired certificate", "certificate verify failed"),
+        ("unsigned token", "Authentication failed: The specified alg value is not allowed"),
     ],
 )
 def test_kcat_cannot_log_in(kcat_program: str, broker: SecureBroker, tmp_path: Path, case: str, said: str) -> None:
     ca = Certificates(tmp_path).ca if case == "wrong authority" else broker.certificates.ca
     protocol = "SSL" if case == "expired certificate" else "SASL_SSL"
-    password = "wrong" if case == "wrong password" else PASSWORD
+    password = {"wrong password": "wrong", "unsigned token": None}.get(case, PASSWORD)
     done = subprocess.run(
         [*command(kcat_program, broker, protocol, ca, password), "-L", "-m", "5"],
         capture_output=True,

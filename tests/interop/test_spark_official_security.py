@@ -1,6 +1,7 @@
 """Spark's own Kafka connector at a broker with TLS, SASL and ACLs, beside SSKafka's with the same options."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AclBindingFilter, AclOperation, AclPermissionType, AdminClient, NewTopic, ResourceType
 from confluent_kafka.admin import ResourcePatternType as Pattern
+from secure_broker import SecureBroker
 from tests.support.certificates import Certificates
 
 import sskafka
@@ -33,6 +35,9 @@ trigger: available-now
 EVERY_ACL_OF_ORDERS = AclBindingFilter(
     ResourceType.TOPIC, "orders", Pattern.LITERAL, None, None, AclOperation.ANY, AclPermissionType.ANY
 )
+OAUTH = "org.apache.kafka.common.security.oauthbearer"
+ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
+"""System property with the files from which Java's client reads tokens."""
 ROWS = [(str(number), f"value {number}") for number in range(20)]
 
 
@@ -90,6 +95,48 @@ def test_refusals_have_the_reason_that_kafkas_client_gives(
         with pytest.raises(Exception, match=r"(?i)not authorized|authorization|may not"):
             query.awaitTermination(120)
         assert spark.table(f"of_{connector}").count() == 1
+
+
+@pytest.fixture(scope="module")
+def with_expired_certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureBroker]:
+    broker = SecureBroker(tmp_path_factory.mktemp("expired"))
+    broker.present_expired_certificate()
+    try:
+        yield broker.start()  # type: ignore[misc]
+    finally:
+        broker.close()
+
+
+@pytest.mark.parametrize("connector", ["kafka", "sskafka"])
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [("expired token", "Signature has expired"), ("expired certificate", "(?i)ssl handshake.*failed")],
+)
+def test_expired_tokens_and_certificates(
+    spark: "SparkSession", with_expired_certificate: SecureBroker, tmp_path: Path, connector: str, case: str, said: str
+) -> None:
+    broker, protocol = with_expired_certificate, "SSL" if case == "expired certificate" else "SASL_SSL"
+    options = {
+        "kafka.bootstrap.servers": broker.at(protocol),
+        "kafka.security.protocol": protocol,
+        "kafka.ssl.truststore.type": "PEM",
+        "kafka.ssl.truststore.location": str(broker.certificates.ca),
+        "kafka.default.api.timeout.ms": "8000",
+        "kafka.request.timeout.ms": "5000",
+    }
+    if case == "expired token":
+        token = tmp_path / "token.jwt"
+        token.write_text(broker.token(exp=1_000_000))
+        options |= {
+            "kafka.sasl.mechanism": "OAUTHBEARER",
+            "kafka.sasl.jaas.config": f"{OAUTH}.OAuthBearerLoginModule required;",
+            "kafka.sasl.login.callback.handler.class": f"{OAUTH}.OAuthBearerLoginCallbackHandler",
+            "kafka.sasl.oauthbearer.token.endpoint.url": token.as_uri(),
+        }
+        assert spark._jvm is not None
+        spark._jvm.java.lang.System.setProperty(ALLOWED_URLS, token.as_uri())
+    with pytest.raises(Exception, match=said):
+        spark.read.format(connector).options(**options, subscribe="orders").load().count()
 
 
 def pipeline_of(directory: Path, properties: dict[str, str]) -> Pipeline:
