@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from waiting import wait_until
 
+from sskafka.model.pipeline_events import Event, EventType
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.files.pipeline import load_pipeline
-from sskafka.pipelines.runner.events import Event, EventLog, EventType
+from sskafka.pipelines.runner.events import EventLog
 from sskafka.pipelines.runner.reporting import RunReporter
 
 FILE = """\

@@ -18,14 +18,15 @@ from typer.testing import CliRunner
 
 from sskafka.cli.commands import app
 from sskafka.client.errors import UnknownTopicError
+from sskafka.model.pipeline_events import Event, EventType
+from sskafka.model.pipeline_runs import RunState, RunView, runs_of
 from sskafka.pipelines.connector.encode import Row
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.files.pipeline import Pipeline, Trigger, load_pipeline
 from sskafka.pipelines.files.variables import FileOptions
 from sskafka.pipelines.runner.dead_letters import DeadLetters
 from sskafka.pipelines.runner.errors import PipelineRunError
-from sskafka.pipelines.runner.events import Event, EventLog, EventType
-from sskafka.pipelines.runner.history import RunState, RunView, runs_of
+from sskafka.pipelines.runner.events import EventLog
 from sskafka.pipelines.runner.plan import backlog, resolved_schema
 from sskafka.pipelines.runner.run import RunSettings, run_pipeline
 from sskafka.pipelines.shipped.reading import committed_records

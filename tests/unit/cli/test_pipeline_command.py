@@ -11,8 +11,9 @@ from sskafka import Broker
 from sskafka.cli.commands import app
 from sskafka.cli.pipeline import connecting as pipeline_connecting
 from sskafka.client.config import ConnectionConfig
+from sskafka.model.pipeline_events import Event, EventType
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.pipelines.runner.events import Event, EventLog, EventType
+from sskafka.pipelines.runner.events import EventLog
 
 NOBODY = "127.0.0.1:9"
 

@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 from sskafka import Broker
 from sskafka.cli.commands import app
 from sskafka.client.config import ConnectionConfig
+from sskafka.model.pipeline_events import Event, EventType
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.pipelines.runner.events import Event, EventLog, EventType
+from sskafka.pipelines.runner.events import EventLog
 
 QUERIES = [
     {"query": "parquet", "batch": 3, "rows_in": 50, "rows_out": 40, "in_per_s": 10.4, "out_per_s": 9.6, "lag": 7},

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sskafka.pipelines.runner.events import Event, EventType
-from sskafka.pipelines.runner.history import RunState, newest_runs, runs_of
+from sskafka.model.pipeline_events import Event, EventType
+from sskafka.model.pipeline_runs import RunState, newest_runs, runs_of
 
 STARTED = Event("p", "r", EventType.STARTED, 100_000)
 

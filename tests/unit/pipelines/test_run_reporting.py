@@ -9,13 +9,14 @@ import pytest
 
 from sskafka import Broker
 from sskafka.client.config import ConnectionConfig
+from sskafka.model.pipeline_events import Event, EventType
+from sskafka.model.pipeline_runs import RunState, RunView, runs_of
 from sskafka.pipelines.connector.errors import ReadTimeoutError
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.files.pipeline import Pipeline
 from sskafka.pipelines.files.transform import SqlTransform
 from sskafka.pipelines.runner.errors import PipelineRunError
-from sskafka.pipelines.runner.events import Event, EventLog, EventType
-from sskafka.pipelines.runner.history import RunState, RunView, runs_of
+from sskafka.pipelines.runner.events import EventLog
 from sskafka.pipelines.runner.progress import QueryProgress
 from sskafka.pipelines.runner.reporting import RunReporter
 

@@ -442,8 +442,8 @@ def recover(
 
 
 def refuse_running(session: "ClusterSession", pipeline: "Pipeline", bootstrap: str) -> None:
+    from sskafka.model.pipeline_runs import OVER, newest_runs, runs_of  # noqa: PLC0415  see above
     from sskafka.pipelines.runner.events import EventLog  # noqa: PLC0415  not for --help
-    from sskafka.pipelines.runner.history import OVER, newest_runs, runs_of  # noqa: PLC0415  see above
 
     run = newest_runs(runs_of(EventLog(session, bootstrap).everything(), time.time() * 1000)).get(pipeline.name)
     if run is not None and run.state not in OVER:

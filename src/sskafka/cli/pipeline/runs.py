@@ -14,8 +14,8 @@ from sskafka.cli.pipeline.connecting import connected
 from sskafka.cli.pipeline.progress import duration_text
 
 if TYPE_CHECKING:
+    from sskafka.model.pipeline_runs import RunView
     from sskafka.pipelines.runner.events import EventLog
-    from sskafka.pipelines.runner.history import RunView
 
 STOP_TIMEOUT_S = 90
 STOP_POLL_S = 0.3
@@ -36,8 +36,8 @@ def status(
     """Show how pipelines are doing, or their past runs.
 
     Shows rows/s in and out, lag, watermark, rows of state and dead letters, from the events that runs publish."""
+    from sskafka.model.pipeline_runs import newest_runs  # noqa: PLC0415  see above
     from sskafka.pipelines.runner.events import EventLog  # noqa: PLC0415  not for --help
-    from sskafka.pipelines.runner.history import newest_runs  # noqa: PLC0415  see above
 
     with connected(bootstrap, client_properties(properties)) as session:
         runs = runs_so_far(EventLog(session, bootstrap), name)
@@ -54,7 +54,7 @@ def status(
 
 
 def runs_so_far(log: "EventLog", name: str | None) -> "list[RunView]":
-    from sskafka.pipelines.runner.history import runs_of  # noqa: PLC0415  not for --help
+    from sskafka.model.pipeline_runs import runs_of  # noqa: PLC0415  not for --help
 
     runs = runs_of(log.everything(), time.time() * 1000)
     found = [run for run in runs if name in {None, run.pipeline}]
@@ -117,8 +117,9 @@ def stop(
     """Ask a pipeline to stop, wherever it runs, and wait for it.
 
     It stops after the current micro-batch."""
-    from sskafka.pipelines.runner.events import Event, EventLog, EventType  # noqa: PLC0415  not for --help
-    from sskafka.pipelines.runner.history import OVER, RunState  # noqa: PLC0415  see above
+    from sskafka.model.pipeline_events import Event, EventType  # noqa: PLC0415  not for --help
+    from sskafka.model.pipeline_runs import OVER, RunState  # noqa: PLC0415  see above
+    from sskafka.pipelines.runner.events import EventLog  # noqa: PLC0415  not for --help
 
     with connected(bootstrap, client_properties(properties)) as session:
         log = EventLog(session, bootstrap)
@@ -140,7 +141,7 @@ def stop(
 
 
 def wait_for_end(log: "EventLog", run: str, begin: int) -> None:
-    from sskafka.pipelines.runner.events import ENDED  # noqa: PLC0415  not for --help
+    from sskafka.model.pipeline_events import ENDED  # noqa: PLC0415  not for --help
 
     deadline = time.monotonic() + STOP_TIMEOUT_S
     while not any(event.run == run and event.type in ENDED for event in log.since(begin)):

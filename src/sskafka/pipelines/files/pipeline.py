@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import PlainValidator, TypeAdapter
 
 from sskafka.client.config import ConnectionConfig
+from sskafka.model.pipeline_events import DEAD_LETTERS_QUERY
 from sskafka.pipelines.connector.client_properties import (
     as_options,
     pipeline_connection,
@@ -38,7 +39,7 @@ from sskafka.pipelines.files.validation import (
 from sskafka.pipelines.files.variables import FileOptions, masked
 
 NO_TRANSFORM = SqlTransform("")
-DEAD_LETTERS = "dead-letters"
+DEAD_LETTERS = DEAD_LETTERS_QUERY
 """The name of the query that writes dead letters; no sink may have it."""
 
 

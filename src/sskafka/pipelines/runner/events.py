@@ -1,4 +1,4 @@
-"""Events of pipelines in a topic: starts, progress, ends, and requests to stop.
+"""The topic of events of pipelines: how it is created, written and read.
 
 Each event is one JSON record. Any terminal that reaches the cluster can read them, so `status` and `stop` need no
 shared file system. The topic has one partition, so events are in the order in which they were written. Their key
@@ -7,14 +7,12 @@ consists of pipeline, run and type, and the topic is compacted: start, last prog
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from enum import StrEnum
-from typing import Any
 
 from sskafka.client.admin import NewTopic
 from sskafka.client.errors import UnknownTopicError
 from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
 from sskafka.model.ids import TopicPartition
+from sskafka.model.pipeline_events import EVENTS_TOPIC, Event
 from sskafka.pipelines.connector.delivery import deliver
 from sskafka.pipelines.connector.encode import Row, framed, payloads
 from sskafka.pipelines.connector.fetching import read_ranges
@@ -23,7 +21,6 @@ from sskafka.pipelines.connector.options import BOOTSTRAP, source_options
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.topics import create_topics
 
-EVENTS_TOPIC = "sskafka-pipeline-events"
 _DAY_MS = 24 * 60 * 60 * 1000
 SETTINGS = {
     "cleanup.policy": "compact,delete",
@@ -33,42 +30,6 @@ SETTINGS = {
 }
 EVENTS_READ_MAX = 200_000
 _PARTITION = TopicPartition(EVENTS_TOPIC, 0)
-
-
-class EventType(StrEnum):
-    STARTED = "started"
-    PROGRESS = "progress"
-    STOP_REQUESTED = "stop-requested"
-    STOPPED = "stopped"
-    FAILED = "failed"
-
-
-ENDED = frozenset({EventType.STOPPED, EventType.FAILED})
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    pipeline: str
-    run: str
-    type: EventType
-    time_ms: int
-    details: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def key(self) -> bytes:
-        return f"{self.pipeline}/{self.run}/{self.type}".encode()
-
-    def to_json(self) -> bytes:
-        return json.dumps(asdict(self), ensure_ascii=False).encode()
-
-    @classmethod
-    def maybe_from_json(cls, text: bytes | None) -> "Event | None":
-        """Parse an event; None for records of other writers, such as a later version."""
-        try:
-            fields = json.loads(text or b"")
-            return cls(**{**fields, "type": EventType(fields["type"])})
-        except (ValueError, TypeError, KeyError):
-            return None
 
 
 class EventLog:

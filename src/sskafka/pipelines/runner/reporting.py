@@ -14,10 +14,12 @@ from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Self
 
+from sskafka.model.pipeline_events import Event, EventType
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.files.pipeline import Pipeline
 from sskafka.pipelines.runner.errors import PipelineRunError, explained
-from sskafka.pipelines.runner.events import Event, EventLog, EventType
+from sskafka.pipelines.runner.events import EventLog
+from sskafka.pipelines.runner.graph import start_details
 from sskafka.pipelines.runner.progress import QueryProgress
 from sskafka.pipelines.session import Tell
 
@@ -50,7 +52,7 @@ class RunReporter:
         with self._connected() as session:
             log = EventLog(session, self._bootstrap)
             self._read_up_to = log.end()
-            log.append(self._event(EventType.STARTED, file=str(self._pipeline.path)))
+            log.append(self._event(EventType.STARTED, **start_details(self._pipeline)))
         self._thread.start()
         return self
 

@@ -11,6 +11,7 @@ export const PAGES = [
   { name: "messages", title: "Messages", icon: "mail", load: () => import("./pages/messages.js") },
   { name: "groups", title: "Groups", icon: "people", load: () => import("./pages/groups.js") },
   { name: "transactions", title: "Transactions", icon: "exchange", load: () => import("./pages/transactions.js") },
+  { name: "pipelines", title: "Pipelines", icon: "flow", load: () => import("./pages/pipelines.js") },
   { name: "metadata", title: "Metadata", icon: "tree", load: () => import("./pages/metadata.js") },
   { name: "log", title: "Log files", icon: "file", load: () => import("./pages/log.js") },
 ];
