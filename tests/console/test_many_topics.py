@@ -13,7 +13,7 @@ from sskafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequ
 TOPICS = 10_000
 PER_REQUEST = 1_000
 FRAME_MS_MAX = 500
-"""Processor time of the page for one change of the list; the screen stands still meanwhile."""
+"""Time from a change of the list to the next frame that the browser draws."""
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_ten_thousand_topics(browser: Browser, broker: BrokerProcess) -> None:
 
 
 def browser_ms(browser: Browser, script: str) -> float:
-    """Return how long the main thread of the page needs for a change, until the next frame is drawn."""
+    """Return the time from a change to the next frame that the browser draws."""
     measured = """
         const done = arguments[0];
         const began = performance.now();
