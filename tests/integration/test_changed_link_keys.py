@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from broker_process import BrokerProcess
@@ -22,8 +23,8 @@ def certificates(tmp_path: Path) -> Certificates:
 
 @pytest.fixture
 def nodes(tmp_path: Path, certificates: Certificates) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
-    """A controller that is a broker, too, with an audit log, and a broker."""
-    ports = free_ports(3)
+    """A controller that is a broker, too, and a broker with an HTTP server. Both have an audit log."""
+    ports = free_ports(4)
     common = {
         "inter.broker.listener.name": "BROKERS",
         "listener.security.protocol.map": "BROKERS:SSL,CONTROLLER:SSL",
@@ -38,15 +39,19 @@ def nodes(tmp_path: Path, certificates: Certificates) -> Iterator[tuple[BrokerPr
         {
             "process.roles": "broker,controller",
             "listeners": f"BROKERS://localhost:{ports[1]},CONTROLLER://localhost:{ports[0]}",
-            "audit.log": tmp_path / "audit.log",
         },
-        {"process.roles": "broker", "listeners": f"BROKERS://localhost:{ports[2]}"},
+        {
+            "process.roles": "broker",
+            "listeners": f"BROKERS://localhost:{ports[2]}",
+            "http.listener": f"localhost:{ports[3]}",
+        },
     ]
     started = []
     try:
         for number, settings in enumerate(own, 1):
             keys = certificates.issue(f"node-{number}.pem", "localhost", common_name=f"node-{number}")
             settings |= {"node.id": number, **common, **certificates.server_settings(keys)}
+            settings["audit.log"] = tmp_path / f"audit-{number}.log"
             started.append(BrokerProcess(tmp_path / f"node-{number}", settings))
             started[-1].start()
         yield started[0], started[1]
@@ -70,7 +75,7 @@ def test_a_node_uses_it_for_its_next_connections(
     login = {name: str(path) for name, path in login.items()}
     admin = AdminClient({"bootstrap.servers": first.bootstrap, "security.protocol": "SSL", "log_level": 0, **login})
     admin.create_topics([NewTopic("before", 1, replica_assignment=[[1, 2]])])["before"].result(20)
-    audit_log = tmp_path / "audit.log"
+    audit_log, own_audit_log = tmp_path / "audit-1.log", tmp_path / "audit-2.log"
     for listener in ("BROKERS", "CONTROLLER"):
         wait_until(lambda name=listener: "User:node-2" in callers(audit_log, name), f"node 2 calls at {listener}")
     renewed = str(certificates.issue("renewed-2.pem", "localhost", common_name="renewed-2"))
@@ -82,6 +87,9 @@ def test_a_node_uses_it_for_its_next_connections(
     for changed in admin.incremental_alter_configs([wanted]).values():
         changed.result(20)
     wait_until(lambda: "listener BROKERS uses other certificates" in second.log, "node 2 knows the change")
+    urlopen(f"http://{second.settings['http.listener']}/groups/v1/groups", timeout=20).close()
+    wait_until(lambda: "User:renewed-2" in callers(own_audit_log, "BROKERS"), "the new key of the HTTP process")
+    assert "User:node-2" not in callers(own_audit_log, "BROKERS")
     first.stop()
     audit_log.unlink()
     first.start()

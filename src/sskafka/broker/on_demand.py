@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from sskafka.servers.kafka.handlers.transactions import TransactionHandlers as TransactionHandlers
     from sskafka.servers.kafka.internal_records import check_internal_records as check_internal_records
     from sskafka.servers.local.answers import NodeAnswers as NodeAnswers
+    from sskafka.servers.local.changing_tls import ChangingTls as ChangingTls
     from sskafka.servers.local.logins import LoginAnswers as LoginAnswers
 
 _MODULES = {
@@ -140,6 +141,7 @@ _MODULES = {
     "TransactionHandlers": "sskafka.servers.kafka.handlers.transactions",
     "check_internal_records": "sskafka.servers.kafka.internal_records",
     "NodeAnswers": "sskafka.servers.local.answers",
+    "ChangingTls": "sskafka.servers.local.changing_tls",
     "LoginAnswers": "sskafka.servers.local.logins",
 }
 

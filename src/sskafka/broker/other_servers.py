@@ -13,8 +13,9 @@ from sskafka.broker import on_demand
 from sskafka.broker.context import BrokerContext
 from sskafka.broker.sockets import ADR_LISTENER, HTTP_LISTENER, NodeSockets
 from sskafka.client.config import ConnectionConfig, configured
-from sskafka.client.node_security import link_properties
+from sskafka.client.node_security import link_properties, link_security, link_tls
 from sskafka.controller.node_control import NodeControl
+from sskafka.metadata.effective_settings import effective_settings
 from sskafka.model.counters import AcceptorCounters, ConnectionCounters, Sample
 from sskafka.model.listeners import PLAINTEXT, Endpoint
 from sskafka.model.security.listener_settings import client_auth, enabled_mechanisms, http_serves_records
@@ -29,10 +30,15 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-def own_cluster(settings: Settings, sockets: NodeSockets) -> "on_demand.Cluster":
-    """Return a client of this broker, connected to its listener between brokers."""
-    properties = link_properties(settings, settings.inter_broker_endpoint)
-    return on_demand.Cluster([sockets.own_kafka_address], configured(ConnectionConfig, properties))
+def own_cluster(
+    settings: Settings, sockets: NodeSockets, current: Callable[[], Settings] | None = None
+) -> "on_demand.Cluster":
+    """Return a client of this broker, connected to its listener between brokers.
+
+    `current` returns the settings in effect when a connection is opened."""
+    between = settings.inter_broker_endpoint
+    config = configured(ConnectionConfig, link_properties(settings, between))
+    return on_demand.Cluster([sockets.own_kafka_address], config, security=link_security(settings, between, current))
 
 
 class OtherServers:
@@ -56,6 +62,8 @@ class OtherServers:
         self._secure = secure
         self._counters = ConnectionCounters("HTTP")
         self._logins: on_demand.LoginAnswers | None = None
+        self._http_tls: on_demand.ChangingTls | None = None
+        self._link_tls: on_demand.ChangingTls | None = None
         self._http: on_demand.HttpServerProcess | None = None
         self._adr_acceptor: AcceptorCounters | None = None
 
@@ -92,6 +100,10 @@ class OtherServers:
         if http.protocol != PLAINTEXT:
             self._logins = self._make_logins(http)
             answers |= self._logins.table()
+        if settings.listeners and settings.inter_broker_endpoint.uses_tls:
+            now = link_tls(self._effective_settings(), settings.inter_broker_endpoint)
+            self._link_tls = on_demand.ChangingTls(now)
+            answers["link_tls_options"] = self._link_tls.newer
         if settings["lab.api"]:
             self._add_lab_api(configuration, answers)
         if is_broker:
@@ -103,14 +115,22 @@ class OtherServers:
         """Raise SettingError where keys, certificates or mechanisms cannot be used."""
         secure = self._secure()
         mechanisms = secure.sasl(http).mechanisms if http.uses_sasl else {}
-        tls = secure.tls_options(http) if http.uses_tls else None
-        return on_demand.LoginAnswers(mechanisms, self._authorizer, self._counters, tls, self._on_failed_login)
+        if http.uses_tls:
+            self._http_tls = on_demand.ChangingTls(secure.tls_options(http))
+        return on_demand.LoginAnswers(
+            mechanisms, self._authorizer, self._counters, self._http_tls, self._on_failed_login
+        )
+
+    def _effective_settings(self) -> Settings:
+        return effective_settings(self._context.settings, self._control.image)
 
     def apply(self, settings: Settings) -> None:
-        """Use other keys and certificates for new connections to the HTTP server."""
+        """Use other keys and certificates for new connections to the HTTP server, and for those of its process."""
         http = settings.http_endpoint
-        if self._logins is not None and http is not None and http.uses_tls:
-            self._logins.change_tls(on_demand.tls_options(settings, http.name, client_auth(settings, http)))
+        if self._http_tls is not None and http is not None:
+            self._http_tls.change_to(on_demand.tls_options(settings, http.name, client_auth(settings, http)))
+        if self._link_tls is not None:
+            self._link_tls.change_to(link_tls(settings, settings.inter_broker_endpoint))
 
     def _add_lab_api(self, configuration: "on_demand.Configuration", answers: "dict[str, Answer]") -> None:
         """Accept votes and leader announcements from callers of the HTTP server."""
@@ -159,7 +179,7 @@ class OtherServers:
             lambda: self._control.image,
             self._control.client,
             on_demand.LocalPartitions(self._replicas, clock, executor),
-            on_demand.RemotePartitions(lambda: own_cluster(settings, self._sockets)),
+            on_demand.RemotePartitions(lambda: own_cluster(settings, self._sockets, self._effective_settings)),
             self._authorizer,
             clock,
             executor,

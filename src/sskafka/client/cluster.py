@@ -75,7 +75,9 @@ class Cluster:
         clock: Clock | None = None,
         randomness: Randomness | None = None,
         connector: Connector = connect,
+        security: "ClientSecurity | None" = None,
     ) -> None:
+        """`security` is that of the connections, instead of what `config` has."""
         self.config = config or ConnectionConfig()
         self.clock = clock or SystemClock()
         self._bootstrap = parse_bootstrap(bootstrap) if isinstance(bootstrap, str) else tuple(bootstrap)
@@ -87,7 +89,7 @@ class Cluster:
             self.config.client_id,
             self.config.socket_connection_setup_timeout_ms,
             self.config.request_timeout_ms,
-            security=_security(self.config),
+            security=security or _security(self.config),
         )
         self._view = MetadataSnapshot()
         self._fetched_at: dict[str, float] = {}

@@ -20,6 +20,7 @@ from sskafka.model.settings import Settings
 
 if TYPE_CHECKING:
     from sskafka.client.security import ClientSecurity
+    from sskafka.runtime.tls.contexts import TlsOptions
 
 _TLS = (
     "ssl.keystore.location",
@@ -68,12 +69,19 @@ def link_security(
     `current` returns the settings in effect when a connection is opened, with the key and trust stores of that time."""
     if endpoint.protocol == PLAINTEXT:
         return None
-    from sskafka.client.security import client_security, client_tls_options  # noqa: PLC0415  not for PLAINTEXT
+    from sskafka.client.security import client_security  # noqa: PLC0415  not for PLAINTEXT
 
     security = client_security(_configured(settings, endpoint))
     if current is not None:
-        security.current_tls = lambda: client_tls_options(_configured(current(), endpoint))
+        security.current_tls = lambda: link_tls(current(), endpoint)
     return security
+
+
+def link_tls(settings: Settings, endpoint: Endpoint) -> "TlsOptions":
+    """Return the keys and certificates with which this node connects to listeners like `endpoint`."""
+    from sskafka.client.security import client_tls_options  # noqa: PLC0415  not for PLAINTEXT
+
+    return client_tls_options(_configured(settings, endpoint))
 
 
 def _configured(settings: Settings, endpoint: Endpoint) -> ConnectionConfig:

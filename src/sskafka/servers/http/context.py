@@ -1,7 +1,7 @@
 """The context of every route: this broker, the leader, and connections to the cluster."""
 
 import asyncio
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from functools import partial
 from typing import Any, Self
 
@@ -12,8 +12,10 @@ from starlette.requests import Request
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConnectionConfig, configured
 from sskafka.client.connection import Address, connect
+from sskafka.client.security import ClientSecurity, client_security, client_tls_options
 from sskafka.model.counters import AcceptorCounters
 from sskafka.runtime.clock import Clock
+from sskafka.runtime.tls.contexts import TlsOptions
 from sskafka.servers.http.caller import HttpCaller, caller_of
 from sskafka.servers.http.caller_clients import CallerClients, ClientPool, connect_for
 from sskafka.servers.http.configuration import Configuration
@@ -36,6 +38,8 @@ class HttpContext:
         self.link = link
         self.clock = clock
         self.leader_id = NO_LEADER
+        self._link_tls: TlsOptions | None = None
+        """How brokers connect to each other now; None: as at the start of this process."""
         self.cluster = self._new_cluster(None, QUICK_TIMEOUT_MS)
         """For what the HTTP server itself needs. Requests of clients use `clients`."""
         self.reports = FollowerReports()
@@ -55,7 +59,20 @@ class HttpContext:
             "request.timeout.ms": str(request_timeout_ms),
         }
         connector = connect if caller is None else partial(connect_for, caller)
-        return Cluster([own], configured(ConnectionConfig, properties), clock=self.clock, connector=connector)
+        config = configured(ConnectionConfig, properties)
+        return Cluster([own], config, clock=self.clock, connector=connector, security=self._security(config))
+
+    def _security(self, config: ConnectionConfig) -> ClientSecurity | None:
+        """Return TLS with the certificates that the node has when a connection is opened; None without TLS."""
+        if not self._links_have_tls:
+            return None
+        security, first = client_security(config), client_tls_options(config)
+        security.current_tls = lambda: self._link_tls or first
+        return security
+
+    @property
+    def _links_have_tls(self) -> bool:
+        return self.configuration.security.kafka_properties.get("security.protocol", "").endswith("SSL")
 
     def clients(self, request: Request) -> AbstractAsyncContextManager[CallerClients]:
         """Lend the connections on which brokers know the client that has sent this request."""
@@ -76,6 +93,9 @@ class HttpContext:
         self.leader_id = await self.link.ask("leader", known=None)
         watch = asyncio.create_task(self._watch_leader())
         self._stack.callback(watch.cancel)
+        if self._links_have_tls:
+            watch_tls = asyncio.create_task(self._watch_link_tls())
+            self._stack.callback(watch_tls.cancel)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -87,6 +107,13 @@ class HttpContext:
                 self.leader_id = await self.link.ask("leader", known=self.leader_id)
         except BrokerGoneError:
             self.leader_id = NO_LEADER
+
+    async def _watch_link_tls(self) -> None:
+        number = 0
+        with suppress(BrokerGoneError):
+            while True:
+                answer = await self.link.ask("link_tls_options", known=number)
+                number, self._link_tls = answer["number"], TlsOptions.from_json(answer["options"])
 
 
 def leader_only(context: HttpContext) -> Any:

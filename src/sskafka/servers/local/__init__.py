@@ -5,7 +5,8 @@ system, so no other process can connect to it. It closes when either process end
 lost its broker. What any Kafka client could ask goes over the Kafka protocol. This socket carries the rest: votes,
 readiness and metrics.
 
-    server.py     frames, and the broker's end: questions in, answers out
-    answers.py    what a broker answers; a new question is a new row there
-    link.py       the child's end
+    server.py         frames, and the broker's end: questions in, answers out
+    answers.py        what a broker answers; a new question is a new row there
+    changing_tls.py   keys and certificates that change while the broker runs
+    link.py           the child's end
 """

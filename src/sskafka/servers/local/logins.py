@@ -3,13 +3,12 @@
 login_step       {"mechanism", "exchange", "message"}   -> {"exchange", "answer", "principal"}, or {"error"}
 login_failed     {"host", "user", "reason"}             -> null: a client could not log in; counted and logged
 may_see_metrics  {"principal", "host"}                  -> whether the client may DESCRIBE the cluster
-tls_options      {"known": number}                      -> {"number", "options"}, once the number is another one
+tls_options      {"known": number}                      -> those of the HTTP server (changing_tls.py)
 
 Messages are those of SASL, in base64. The mechanisms are those of Kafka's listeners, so that the same users and tokens
 are valid at once, and no longer valid at once. `exchange` is 0 in the first message of a login.
 """
 
-import asyncio
 import itertools
 import time
 from base64 import b64decode, b64encode
@@ -20,11 +19,11 @@ from sskafka.model.acl import CLUSTER_NAME, AclOperation, ResourceType
 from sskafka.model.counters import ConnectionCounters
 from sskafka.model.listeners import HTTP_NAME
 from sskafka.model.security.errors import SaslError
-from sskafka.runtime.tls.contexts import TlsOptions
 from sskafka.servers.adr.caller import http_caller
 from sskafka.servers.kafka.authorization import Authorizer, FailedLoginRecorder
 from sskafka.servers.kafka.closing_log import ClosingLog
 from sskafka.servers.kafka.security.mechanisms import SaslExchange, SaslMechanism
+from sskafka.servers.local.changing_tls import ChangingTls
 from sskafka.servers.local.server import Answer
 
 EXCHANGES_MAX = 1000
@@ -37,7 +36,7 @@ class LoginAnswers:
         mechanisms: Mapping[str, SaslMechanism],
         authorizer: Authorizer,
         counters: ConnectionCounters,
-        tls: TlsOptions | None,
+        tls: ChangingTls | None,
         on_failed_login: FailedLoginRecorder,
     ) -> None:
         self._on_failed_login = on_failed_login
@@ -48,15 +47,13 @@ class LoginAnswers:
         self._exchanges: dict[int, SaslExchange] = {}
         self._numbers = itertools.count(1)
         self._tls = tls
-        self._tls_number = 1
-        self._tls_changed = asyncio.Event()
 
     def table(self) -> dict[str, Answer]:
-        return {
+        of_tls: dict[str, Answer] = {"tls_options": self._tls.newer} if self._tls is not None else {}
+        return of_tls | {
             "login_step": self.login_step,
             "login_failed": self.login_failed,
             "may_see_metrics": self.may_see_metrics,
-            "tls_options": self.tls_options,
         }
 
     async def login_step(self, details: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,16 +91,3 @@ class LoginAnswers:
     async def may_see_metrics(self, details: Mapping[str, Any]) -> bool:
         caller = http_caller(details, "Metrics")
         return self._authorizer.allows(caller, AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
-
-    # -- certificates that are changed while the broker runs
-
-    def change_tls(self, options: TlsOptions) -> None:
-        if options != self._tls:
-            self._tls, self._tls_number = options, self._tls_number + 1
-            self._tls_changed.set()
-
-    async def tls_options(self, details: Mapping[str, Any]) -> dict[str, Any]:
-        while self._tls is None or details["known"] == self._tls_number:
-            self._tls_changed.clear()
-            await self._tls_changed.wait()
-        return {"number": self._tls_number, "options": self._tls.to_json()}
