@@ -109,3 +109,42 @@ def test_records_of_strangers_in_the_topic(broker: BrokerProcess, http: HttpClie
     odd = ok(http.get("/api/v1/pipelines/odd"))
     assert odd["graph"] == {"sources": [], "steps": [{"name": "['<b>']", "text": ""}], "sinks": []}
     assert odd["state"] == "lost"
+
+
+def letter(value: bytes, topic: str | None = "clicks", error: str = "no JSON") -> Message:
+    origin = {"topic": topic, "partition": "1", "offset": "5", "error": error, "source": "clicks"}
+    headers = [(f"dlq.{name}", text.encode()) for name, text in origin.items() if text is not None]
+    return Message(value, headers=(("trace", b"1"), *headers))
+
+
+def test_dead_letters_are_sent_back_once(broker: BrokerProcess, http: HttpClient) -> None:
+    with Connection(broker.bootstrap) as connection:
+        connection.create_topic("clicks", partitions=2)
+        connection.create_topic("shop-dead-letters")
+    producer = confluent_producer(broker.bootstrap)
+    letters = [letter(b"%d" % number, error="too old" if number == 4 else "no JSON") for number in range(5)]
+    confluent_send(producer, "shop-dead-letters", letters)
+    path = "/api/v1/topics/shop-dead-letters/dead-letters"
+    found = ok(http.get(f"{path}?limit=2"))
+    assert (found["waiting"], found["looked_at"], len(found["letters"])) == (5, 5, 2)
+    assert found["reasons"] == [{"error": "no JSON", "letters": 4}, {"error": "too old", "letters": 1}]
+    first = found["letters"][0]
+    assert (first["topic"], first["partition"], first["offset"], first["source"]) == ("clicks", 1, 5, "clicks")
+    assert first["record"]["value"]["data"] == "0"
+
+    plan = ok(http.post(f"{path}/redrive", {"limit": 3}))
+    assert plan == {"executed": False, "targets": [{"topic": "clicks", "letters": 3}], "left": 5}
+    for sent, left in ((3, 2), (2, 0), (0, 0)):
+        done = ok(http.post(f"{path}/redrive", {"limit": 3, "execute": True}))
+        assert (sum(target["letters"] for target in done["targets"]), done["left"]) == (sent, left)
+    records = ok(http.get("/api/v1/topics/clicks/records?order=oldest"))["records"]
+    assert [(one["partition"], one["value"]["data"]) for one in records] == [(1, str(number)) for number in range(5)]
+    assert {header["name"] for one in records for header in one["headers"]} == {"trace"}
+    assert ok(http.get(path))["waiting"] == 0
+
+    confluent_send(producer, "shop-dead-letters", [letter(b"5"), letter(b"stranger", topic=None)])
+    status, answer = http.post(f"{path}/redrive", {"execute": True})
+    assert (status, "is not a dead letter" in answer["detail"]) == (409, True)
+    assert ok(http.get(path))["waiting"] == 2, "nothing was sent"
+    absent = ok(http.get("/api/v1/topics/absent/dead-letters"))
+    assert absent == {"waiting": 0, "looked_at": 0, "reasons": [], "letters": []}

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from sskafka.client.errors import UnknownTopicError
 from sskafka.client.groups import commit_offsets
 from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
+from sskafka.model.dead_letter import origin_of, original_headers, replay_group
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.delivery import deliver
 from sskafka.pipelines.connector.encode import Row, framed, payloads
@@ -16,9 +17,6 @@ from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.progress import committed_progress
 from sskafka.records.partitioner import partition_for_key
 from sskafka.records.record import Headers
-
-DLQ = "dlq."
-"""Prefix of the headers that dead letters have in addition to those of the original record."""
 
 _READ_COMMITTED = 1
 
@@ -45,7 +43,7 @@ class DeadLetters:
         self._session = session
         self._bootstrap = bootstrap
         self._topic = topic
-        self._group = f"{topic}-replay"
+        self._group = replay_group(topic)
 
     def waiting(self, *, everything: bool = False) -> Iterator[DeadLetter]:
         """Yield the letters that were not replayed yet, or all of them."""
@@ -104,20 +102,11 @@ class DeadLetters:
 
 def _letter(row: dict[str, Any], partition: TopicPartition) -> DeadLetter:
     headers: Headers = tuple((header["key"], header["value"]) for header in row["headers"] or ())
-    text = {
-        name.removeprefix(DLQ): (value or b"").decode(errors="replace")
-        for name, value in headers
-        if name.startswith(DLQ)
-    }
     return DeadLetter(
-        topic=text.get("topic", ""),
-        partition=int(text.get("partition", 0)),
-        offset=int(text.get("offset", 0)),
-        error=text.get("error", ""),
-        source=text.get("source", ""),
+        *origin_of(headers),
         key=row["key"],
         value=row["value"],
-        headers=tuple(header for header in headers if not header[0].startswith(DLQ)),
+        headers=original_headers(headers),
         dead_at=partition,
         dead_offset=row["offset"],
     )

@@ -13,6 +13,7 @@ from typing import Any, assert_never
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from sskafka.model.dead_letter import DLQ
 from sskafka.pipelines.connector.options import BOOTSTRAP
 from sskafka.pipelines.connector.selection import Connector
 from sskafka.pipelines.files.avro_schema import decoder_of, parse_avro_schema, spark_columns
@@ -22,7 +23,6 @@ from sskafka.pipelines.files.pipeline import Pipeline
 from sskafka.pipelines.files.source import RecordFormat, Source, Tombstones
 from sskafka.pipelines.runner.backfill_range import SourceRange, connection_options
 from sskafka.pipelines.runner.connectors import reader_of
-from sskafka.pipelines.runner.dead_letters import DLQ
 from sskafka.pipelines.runner.naming import naming_the_line
 from sskafka.pipelines.runner.observing import observed
 from sskafka.pipelines.runner.progress import EXPECTATION, IN, ROWS, UNMET

@@ -110,7 +110,7 @@ function Index({ path }) {
       const offsets = pages.flatMap((page) => page.offsets);
       const times = pages.flatMap((page) => page.times);
       return html`
-        <${Card}><${Figures}><${Figure} label="Offset index" value=${number(offsets.length)} note="entries read" /><${Figure} label="Time index" value=${number(times.length)} note="entries read" /><//><//>
+        <${Figures}><${Figure} label="Offset index" value=${number(offsets.length)} note="entries read" /><${Figure} label="Time index" value=${number(times.length)} note="entries read" /><//>
         <div class="side-by-side">
           <${Card} flush title="Offset to position"><${Table} label="Offset index" columns=${OFFSET_COLUMNS} rows=${offsets} keyOf=${(one) => String(one.offset)} empty="No entry is on disk yet." /><//>
           <${Card} flush title="Timestamp to offset"><${Table} label="Time index" columns=${TIME_COLUMNS} rows=${times} keyOf=${(one) => String(one.timestamp_ms)} empty="No entry is on disk yet." /><//>

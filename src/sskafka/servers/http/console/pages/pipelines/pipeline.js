@@ -7,6 +7,7 @@ import { ago, duration, number, perSecond, time } from "../../lib/format.js";
 import { html, useMemo } from "../../lib/html.js";
 import { marked } from "../../lib/odd_text.js";
 import { link } from "../../lib/router.js";
+import { DeadLetters } from "./dead_letters.js";
 import { RunState } from "./list.js";
 
 const EVERY_MS = 2000;
@@ -19,6 +20,7 @@ export function PipelinePage({ name }) {
       <${Summary} pipeline=${pipeline} />
       <${Progress} samples=${pipeline.samples} />
       <${Graph} graph=${pipeline.graph} />
+      ${pipeline.dead_letter_topic && html`<${DeadLetters} topic=${pipeline.dead_letter_topic} />`}
       <${Card} flush title="Queries"><${Table} label="Queries" noun="query" columns=${QUERY_COLUMNS} rows=${pipeline.queries} keyOf=${(one) => one.query} empty="No micro-batch has ended yet." /><//>
       <${Card} flush title="Runs"><${Table} label="Runs" noun="run" columns=${RUN_COLUMNS} rows=${pipeline.past_runs} keyOf=${(one) => one.run} initialSort=${{ name: "started", descending: true }} /><//>`}
     <//>`;
@@ -28,17 +30,15 @@ function Summary({ pipeline }) {
   const state = pipeline.queries.reduce((rows, query) => rows + query.state_rows, 0);
   const watermarks = pipeline.queries.map((query) => query.watermark).filter(Boolean).sort();
   return html`
-    <${Card}>
-      ${pipeline.error && html`<p class="failure" role="alert">${marked(pipeline.error)}</p>`}
-      <${Figures}>
-        <${Figure} label="State" value=${html`<${RunState} run=${pipeline} />`} note=${`since ${ago(pipeline.started_ms).replace(" ago", "")}`} />
+    ${pipeline.error && html`<${Card}><p class="failure" role="alert">${marked(pipeline.error)}</p><//>`}
+    <${Figures}>
+        <${Figure} label="State" value=${html`<${RunState} run=${pipeline} />`} note=${ago(pipeline.started_ms)} />
         <${Figure} label="Rows in" value=${number(pipeline.rows_in)} note=${pipeline.is_running && perSecond(pipeline.in_per_s)} />
         <${Figure} label="Rows out" value=${number(pipeline.rows_out)} note=${pipeline.is_running && perSecond(pipeline.out_per_s)} />
         <${Figure} label="Lag" value=${number(pipeline.lag)} note="records" />
         <${Figure} label="State rows" value=${number(state)} />
         <${Figure} label="Watermark" value=${watermarks[0] ? marked(watermarks[0]) : "–"} />
         <${Figure} label="Dead letters" value=${number(pipeline.dead_letters)} tone=${pipeline.dead_letters ? "warning" : undefined} />
-      <//>
     <//>`;
 }
 
