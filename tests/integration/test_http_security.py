@@ -290,6 +290,21 @@ def test_log_files_need_describe_on_the_cluster(secure: SecureHttp) -> None:
         assert "hidden" not in [child["name"] for child in below]
 
 
+def test_pipelines_and_dead_letters_have_the_acls_of_their_topics(secure: SecureHttp) -> None:
+    letters = "/api/v1/topics/hidden/dead-letters"
+    with secure.client("admin") as admin, secure.client("alice") as alice:
+        assert admin.get("/api/v1/pipelines").json() == {"pipelines": []}
+        assert admin.get(letters).json()["waiting"] == 0
+        for refused in (
+            alice.get("/api/v1/pipelines"),
+            alice.get(letters),
+            alice.post(f"{letters}/redrive", json={"execute": True}),
+            alice.get("/api/v1/topics/orders/dead-letters"),  # she may read the topic, but not the group
+        ):
+            assert refused.status_code == 403, refused.text
+            assert "is not authorized" in refused.json()["detail"]
+
+
 def test_decisions_are_in_the_audit_log(secure: SecureHttp) -> None:
     with secure.client("bob") as bob:
         assert produce(bob).status_code == 403
