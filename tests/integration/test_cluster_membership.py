@@ -49,7 +49,7 @@ def test_a_broker_joins_takes_a_partition_and_leaves(start_cluster: StartCluster
         wait_until(lambda: cluster.partitions("moved")[0].leader == 1, "it is back", TIMEOUT_S)
         newcomer.terminate()
         assert newcomer.wait(TIMEOUT_S) == 0
-        run("cluster", "unregister", "4", "-b", cluster.bootstrap)
+        run("cluster", "unregister", "4", "--yes", "-b", cluster.bootstrap)
         assert "broker 1 is alive" in run("cluster", "unregister", "1", "-b", cluster.bootstrap, exit_code=1)
         assert [message.value for message in CONFLUENT.read(cluster.bootstrap, "moved", 0, 1)] == [b"value"]
     finally:

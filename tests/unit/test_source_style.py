@@ -1,7 +1,7 @@
 """Rules for the source that ruff does not check: the length of functions, and one thing for each class name."""
 
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -112,3 +112,9 @@ def test_the_log_of_a_partition_is_found(source: str, is_found: bool) -> None:
 )
 def test_private_classes_and_json_models_may_share_a_name(source: str, names: list[str]) -> None:
     assert list(_public_classes(ast.parse(source))) == names
+
+
+def test_modules_of_tests_have_names_of_their_own() -> None:
+    """pytest imports test modules by their names alone: two of one name cannot run together."""
+    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []
