@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from functools import partial
 
 import pytest
 from browser import PHONE, Browser
@@ -101,7 +102,9 @@ def million(cluster: ConsoleCluster) -> str:
         async with Cluster(cluster.bootstrap) as client:
             for number in range(MILLION // BATCH_RECORDS):
                 partition = TopicPartition("million", number % 2)
-                await append(client, partition, BuiltBatch(bytearray(batch), BATCH_RECORDS))
+                built = BuiltBatch(bytearray(batch), BATCH_RECORDS)
+                # The leader of a new topic may not know that it leads.
+                await client.retrying(partial(append, client, partition, built), topics=["million"])
 
     asyncio.run(work())
     return "million"
