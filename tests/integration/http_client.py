@@ -49,3 +49,10 @@ class HttpClient:
 
 def _answer(response: httpx.Response) -> tuple[int, Any]:
     return response.status_code, response.json() if response.content else None
+
+
+def ok(answer: tuple[int, Any], expected: int = 200) -> Any:
+    """Return the body of an answer that has the expected status."""
+    status, body = answer
+    assert status == expected, body
+    return body

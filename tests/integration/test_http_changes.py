@@ -7,7 +7,7 @@ import pytest
 from broker_process import BrokerProcess
 from clients import TIMEOUT_S, Message, confluent_consumer, confluent_producer, confluent_send
 from group_fixtures import GROUP_SETTINGS
-from http_client import HttpClient
+from http_client import HttpClient, ok
 from waiting import wait_until
 from wire_connection import Connection
 
@@ -28,12 +28,6 @@ def http(broker: BrokerProcess) -> Iterator[HttpClient]:
     client = HttpClient(broker.http)
     yield client
     client.close()
-
-
-def ok(answer: tuple[int, Any], expected: int = 200) -> Any:
-    status, body = answer
-    assert status == expected, body
-    return body
 
 
 def committed(http: HttpClient, group: str) -> list[tuple[str, int, int]]:

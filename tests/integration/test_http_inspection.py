@@ -11,7 +11,7 @@ import pytest
 from broker_process import BrokerProcess, StartBroker
 from clients import TIMEOUT_S, Message, confluent_consumer, confluent_producer, confluent_send
 from group_fixtures import GROUP_SETTINGS
-from http_client import HttpClient
+from http_client import HttpClient, ok
 from waiting import wait_until
 from wire_connection import Connection
 
@@ -35,12 +35,6 @@ def http(broker: BrokerProcess) -> Iterator[HttpClient]:
     client = HttpClient(broker.http)
     yield client
     client.close()
-
-
-def ok(answer: tuple[int, Any]) -> Any:
-    status, body = answer
-    assert status == 200, body
-    return body
 
 
 def test_a_healthy_broker(broker: BrokerProcess, http: HttpClient) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from broker_process import BrokerProcess
 from clients import Message, confluent_producer, confluent_send
-from http_client import HttpClient
+from http_client import HttpClient, ok
 from waiting import wait_until
 from wire_connection import Connection
 
@@ -27,12 +27,6 @@ def http(broker: BrokerProcess) -> Iterator[HttpClient]:
     client = HttpClient(broker.http)
     yield client
     client.close()
-
-
-def ok(answer: tuple[int, Any]) -> Any:
-    status, body = answer
-    assert status == 200, body
-    return body
 
 
 def test_the_tree_of_metadata(broker: BrokerProcess, http: HttpClient) -> None:

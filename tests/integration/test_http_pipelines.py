@@ -2,12 +2,11 @@
 
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from broker_process import BrokerProcess
 from clients import Message, confluent_producer, confluent_send
-from http_client import HttpClient
+from http_client import HttpClient, ok
 from wire_connection import Connection
 
 from sskafka.model.pipeline_events import EVENTS_TOPIC, Event, EventType
@@ -34,12 +33,6 @@ def http(broker: BrokerProcess) -> Iterator[HttpClient]:
     client = HttpClient(broker.http)
     yield client
     client.close()
-
-
-def ok(answer: tuple[int, Any]) -> Any:
-    status, body = answer
-    assert status == 200, body
-    return body
 
 
 def write(broker: BrokerProcess, *events: Event | bytes) -> None:

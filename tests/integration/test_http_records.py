@@ -12,7 +12,7 @@ import fastavro
 import pytest
 from broker_process import BrokerProcess
 from clients import TIMEOUT_S, confluent_producer
-from http_client import HttpClient
+from http_client import HttpClient, ok
 from waiting import wait_until
 from wire_connection import Connection
 
@@ -33,12 +33,6 @@ def http(broker: BrokerProcess) -> Iterator[HttpClient]:
     client = HttpClient(broker.http)
     yield client
     client.close()
-
-
-def ok(answer: tuple[int, Any], expected: int = 200) -> Any:
-    status, body = answer
-    assert status == expected, body
-    return body
 
 
 def create(broker: BrokerProcess, topic: str, partitions: int = 1) -> str:
