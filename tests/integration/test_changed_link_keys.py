@@ -7,6 +7,7 @@ from urllib.request import urlopen
 
 import pytest
 from broker_process import BrokerProcess
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 from free_ports import free_ports
 from tests.support.certificates import Certificates
@@ -31,6 +32,7 @@ def nodes(tmp_path: Path, certificates: Certificates) -> Iterator[tuple[BrokerPr
         "controller.listener.names": "CONTROLLER",
         "controller.quorum.voters": f"1@localhost:{ports[0]}",
         "ssl.client.auth": "required",
+        "ssl.allow.dn.changes": True,
         "ssl.principal.mapping.rules": "RULE:^CN=([^,]+).*$/$1/",
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": ";".join(f"User:{name}" for name in NAMES),
@@ -97,3 +99,34 @@ def test_a_node_uses_it_for_its_next_connections(
     for listener in ("BROKERS", "CONTROLLER"):
         wait_until(lambda name=listener: "User:renewed-2" in callers(audit_log, name), f"the new key at {listener}")
         assert "User:node-2" not in callers(audit_log, listener)
+
+
+def test_a_store_that_would_cut_the_node_off_is_refused_and_the_old_one_stays_in_use(
+    nodes: tuple[BrokerProcess, BrokerProcess], certificates: Certificates, tmp_path: Path
+) -> None:
+    first, second = nodes
+    keys = certificates.issue("admin.pem", "admin@example.com", common_name="admin")
+    login = {"ssl.ca.location": certificates.ca, "ssl.certificate.location": keys, "ssl.key.location": keys}
+    login = {name: str(path) for name, path in login.items()}
+    admin = AdminClient({"bootstrap.servers": first.bootstrap, "security.protocol": "SSL", "log_level": 0, **login})
+    strangers = Certificates(tmp_path / "strangers")
+    strange = strangers.issue("node-2.pem", "localhost", common_name="node-2")
+    fewer = certificates.issue("fewer.pem", "another.example", common_name="node-2")
+    refused = {
+        ("brokers", "keystore", strange): "do not trust each other",
+        ("controller", "keystore", tmp_path / "missing.pem"): "cannot be read",
+        ("brokers", "truststore", strangers.ca): "do not trust each other",
+        ("brokers", "keystore", fewer): "has no DNS:localhost",
+    }
+    for (listener, store, path), reason in refused.items():
+        name = f"listener.name.{listener}.ssl.{store}.location"
+        entry = ConfigEntry(name, str(path), incremental_operation=AlterConfigOpType.SET)
+        wanted = ConfigResource(ConfigResource.Type.BROKER, "2", incremental_configs=[entry])
+        with pytest.raises(KafkaException, match=reason):
+            admin.incremental_alter_configs([wanted])[wanted].result(20)
+    Path(str(second.settings["ssl.keystore.location"])).write_bytes(strange.read_bytes())
+    wait_until(lambda: "the old certificates stay in use" in second.log, "the file was read")
+    first.stop()
+    first.start()
+    admin.create_topics([NewTopic("after", 1, replica_assignment=[[1, 2]])])["after"].result(20)
+    wait_until(lambda: len(admin.list_topics("after").topics["after"].partitions[0].isrs) == 2, "node 2 replicates")

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -79,3 +80,23 @@ def test_wrong_usage(sskafka_broker: sskafka.Broker, words: tuple[str, ...], cod
     assert done.returncode == code, done
     assert text.replace("KEY=VALUE", "=") in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_secrets_are_not_shown_and_need_not_be_arguments(sskafka_broker: sskafka.Broker, tmp_path: Path) -> None:
+    name, secret = "listener.name.later.plain.sasl.jaas.config", "hush-hush"
+    jaas = f'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="{secret}";'
+    changed = config(sskafka_broker, "set", f"{name}={jaas}", "--broker", "1")
+    assert f"{name} is (secret)" in changed.stderr
+    refused = config(sskafka_broker, "set", f"{name}={jaas.rstrip(';')}", "--broker", "1")
+    assert refused.returncode == 1
+    assert secret not in changed.stdout + changed.stderr + refused.stdout + refused.stderr
+    file = tmp_path / "changes.properties"
+    file.write_text(f"{name}={jaas}\n")
+    output(sskafka_broker, "set", "--add-config-file", str(file), "--broker", "1")
+    described = output(sskafka_broker, "describe", "--broker", "1", "--format", "json")
+    assert (name in described, secret in described) == (True, False)
+    output(sskafka_broker, "unset", name, "--broker", "1")
+    assert name not in output(sskafka_broker, "describe", "--broker", "1")
+    missing = config(sskafka_broker, "set", "--add-config-file", str(tmp_path / "none"), "--broker", "1")
+    assert "cannot be read: No such file or directory" in missing.stderr
+    assert "name the settings" in config(sskafka_broker, "set", "--broker", "1").stderr

@@ -16,9 +16,22 @@ class Certificates:
         self.ca = directory / "ca.pem"
         self._authority.cert_pem.write_to_path(str(self.ca))
 
-    def issue(self, file_name: str, *names: str, common_name: str | None = None, is_expired: bool = False) -> Path:
+    def issue(
+        self,
+        file_name: str,
+        *names: str,
+        common_name: str | None = None,
+        unit: str | None = None,
+        is_expired: bool = False,
+    ) -> Path:
+        """`unit`: a part of the subject, which differs from certificate to certificate unless it is given."""
         past = datetime.now(UTC) - timedelta(days=1)
-        leaf = self._authority.issue_cert(*names, common_name=common_name, not_after=past if is_expired else None)
+        leaf = self._authority.issue_cert(
+            *names,
+            common_name=common_name,
+            organization_unit_name=unit,
+            not_after=past if is_expired else None,
+        )
         path = self._directory / file_name
         path.unlink(missing_ok=True)
         leaf.private_key_and_cert_chain_pem.write_to_path(str(path))

@@ -4,6 +4,8 @@ node.py             start and stop of a node: the order in which its parts start
 context.py          what every part receives: settings, clock, threads, tasks, and the stack of clean-ups
 sockets.py          ports, which are bound before anything else, and the advertised addresses
 kafka_listeners.py  the Kafka listeners, which can be opened and closed while the broker runs
+listener_security.py  their certificates and SASL mechanisms
+security_changes.py what is checked before certificates and logins are changed while the broker runs
 api_handlers.py     the handlers of the Kafka APIs
 services.py         replicas, coordinators and background work of a broker
 coordinators.py     the group and transaction coordinators

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from sskafka.broker import on_demand
 from sskafka.broker.sockets import NodeSockets
 from sskafka.model.counters import Sample
-from sskafka.model.listeners import Endpoint
+from sskafka.model.listeners import PLAINTEXT, Endpoint
 from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
 from sskafka.servers.kafka.listener import Listener
@@ -29,8 +29,15 @@ Bound = dict[Endpoint, socket.socket]
 
 
 class KafkaListeners:
-    def __init__(self, settings: Settings, sockets: NodeSockets, make: Callable[[Endpoint], Listener]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        sockets: NodeSockets,
+        make: Callable[[Endpoint], Listener],
+        changes: "Callable[[], on_demand.SecurityChanges]",
+    ) -> None:
         """`make` returns a listener that is not started yet; it raises SettingError if that cannot be protected."""
+        self._changes = changes
         self._backlog = settings["socket.listen.backlog.size"]
         self._sockets = sockets
         self._make = make
@@ -104,11 +111,11 @@ class KafkaListeners:
             if bound is not None:
                 bound.close()
 
-    def check_certificates(self, wanted: Settings) -> None:
-        """Raise SettingError if the listeners cannot use the keys and certificates of the new settings."""
-        for listener in (*wanted.listeners, wanted.http_endpoint):
-            if listener is not None and listener.uses_tls:
-                on_demand.checked_context(wanted, listener)
+    async def check_security(self, current: Settings, wanted: Settings) -> None:
+        """Raise SettingError if this node cannot use the new certificates and logins."""
+        listeners = (*wanted.listeners, *wanted.controller_listeners, wanted.http_endpoint)
+        if any(listener is not None and listener.protocol != PLAINTEXT for listener in listeners):
+            await self._changes().check(current, wanted)
 
     def advertised(self, settings: Settings) -> list[Endpoint]:
         """Return the listeners to register: of those that the metadata added, the ones whose ports could be bound."""

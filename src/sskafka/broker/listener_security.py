@@ -1,7 +1,7 @@
 """The security of the Kafka listeners of a node, constructed from its settings, and its changes at run time.
 
     make           a listener is opened: read its certificates and construct its mechanisms
-    check          a client changes settings: reject certificates that cannot be used
+    check          a client changes settings: reject certificates that cannot be used (security_changes.py)
     apply          the metadata has other settings: open listeners use them for new connections
     watch          check the certificate files every few seconds, and read them again if they have changed
 
@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TypeAlias
 
 from sskafka.broker.token_credentials import TokenCredentials
 from sskafka.metadata.image import ClusterImage
@@ -27,7 +28,8 @@ from sskafka.model.security.scram import SCRAM_MECHANISMS, ScramCredential, Scra
 from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
 from sskafka.runtime.tls.contexts import ReloadingContext, TlsOptions, server_context
-from sskafka.runtime.tls.settings import tls_options
+from sskafka.runtime.tls.replacement import ReplacementRules
+from sskafka.runtime.tls.settings import replacement_rules, tls_options
 from sskafka.runtime.tls.stores import TlsConfigError
 from sskafka.servers.kafka.security.listener_security import ListenerSecurity, SaslSecurity, TlsSecurity
 from sskafka.servers.kafka.security.mechanisms import PlainMechanism, SaslMechanism, ScramServerMechanism
@@ -36,6 +38,8 @@ from sskafka.servers.kafka.security.oauth_bearer import MissingPackageError, OAu
 _log = logging.getLogger(__name__)
 
 WATCH_INTERVAL_S = 2.0
+FindCredential: TypeAlias = Callable[[ScramMechanism, str, bool], ScramCredential | None]
+"""Mechanism, user name, and whether it is the id of a delegation token, to the stored credential."""
 
 
 class SecureListeners:
@@ -44,6 +48,7 @@ class SecureListeners:
         self._settings = settings
         self._image = image
         self._contexts: dict[Endpoint, ReloadingContext] = {}
+        self._mechanisms: dict[str, dict[str, SaslMechanism]] = {}
         self._keys: list[OAuthKeys] = []
         self._tokens = TokenCredentials(settings["delegation.token.secret.key"], image)
 
@@ -69,6 +74,20 @@ class SecureListeners:
             options = tls_options(settings, listener.name, client_auth(settings, listener))
             if options != source.options or source.is_stale:
                 asyncio.get_running_loop().run_in_executor(None, _change, listener.name, source, options)
+        for name, mechanisms in self._mechanisms.items():
+            self._change_mechanisms(name, mechanisms)
+
+    def check(self, wanted: Settings) -> None:
+        """Raise SettingError if listeners cannot use the keys and certificates of the new settings. This blocks."""
+        known = {listener.name: source for listener, source in self._contexts.items()}
+        for listener in (*wanted.listeners, *wanted.controller_listeners, wanted.http_endpoint):
+            if listener is None or not listener.uses_tls:
+                continue
+            source = known.get(listener.name)
+            if source is None:
+                checked_context(wanted, listener)
+            else:
+                _check_replacement(wanted, listener, source)
 
     def tls_options(self, listener: Endpoint) -> TlsOptions:
         """Return the keys and certificates of a server that makes its own TLS context. Raise SettingError."""
@@ -76,7 +95,8 @@ class SecureListeners:
 
     def _tls(self, listener: Endpoint) -> TlsSecurity:
         settings = self._settings
-        source = checked_context(settings, listener)
+        rules = replacement_rules(settings, listener.name, is_between_nodes=_is_between_nodes(settings, listener))
+        source = checked_context(settings, listener, rules)
         self._contexts[listener] = source
         return TlsSecurity(
             source, parse_mapping_rules(settings.for_listener(listener.name)["ssl.principal.mapping.rules"])
@@ -86,11 +106,22 @@ class SecureListeners:
         """Return the mechanisms of a listener. Raise SettingError where they cannot be used."""
         settings = self._settings
         names = enabled_mechanisms(settings, listener.name)
+        mechanisms = {name: self._mechanism(listener.name, name) for name in names}
+        self._mechanisms[listener.name] = mechanisms
         return SaslSecurity(
-            {name: self._mechanism(listener.name, name) for name in names},
-            settings["connection.failed.authentication.delay.ms"],
-            settings["sasl.server.max.receive.size"],
+            mechanisms, settings["connection.failed.authentication.delay.ms"], settings["sasl.server.max.receive.size"]
         )
+
+    def _change_mechanisms(self, listener: str, mechanisms: dict[str, SaslMechanism]) -> None:
+        """Enable and disable mechanisms of an open listener. Connections that have logged in stay open."""
+        wanted = enabled_mechanisms(self._settings, listener)
+        for name in [name for name in mechanisms if name not in wanted]:
+            del mechanisms[name]
+        for name in [name for name in wanted if name not in mechanisms]:
+            try:
+                mechanisms[name] = self._mechanism(listener, name)
+            except SettingError as error:
+                _log.error("listener %s does not accept %s: %s", listener, name, error)
 
     def _mechanism(self, listener: str, name: str) -> SaslMechanism:
         max_reauth_ms = self._settings.for_listener(listener, name)["connections.max.reauth.ms"]
@@ -99,7 +130,7 @@ class SecureListeners:
         if name == OAUTHBEARER:
             return self._oauth_bearer(listener, max_reauth_ms)
         mechanism = SCRAM_MECHANISMS[name]
-        return ScramServerMechanism(mechanism, partial(self._scram_credential, mechanism), max_reauth_ms)
+        return ScramServerMechanism(mechanism, partial(self.credential, mechanism), max_reauth_ms)
 
     def _oauth_bearer(self, listener: str, max_reauth_ms: int) -> SaslMechanism:
         own = self._settings.for_listener(listener, OAUTHBEARER)
@@ -126,7 +157,7 @@ class SecureListeners:
         module = login_module(self._settings, listener, PLAIN)
         return module.users if module is not None else {}
 
-    def _scram_credential(self, mechanism: ScramMechanism, user: str, is_token: bool) -> ScramCredential | None:
+    def credential(self, mechanism: ScramMechanism, user: str, is_token: bool) -> ScramCredential | None:
         if is_token:
             return self._tokens.find(mechanism, user)
         record = self._image().scram_credentials.get((user, mechanism.code))
@@ -137,13 +168,29 @@ class SecureListeners:
         )
 
 
-def checked_context(settings: Settings, listener: Endpoint) -> ReloadingContext:
+def checked_context(settings: Settings, listener: Endpoint, rules: ReplacementRules | None = None) -> ReloadingContext:
     """Return the TLS context of the listener. Raise SettingError if its keys and certificates cannot be used."""
     try:
         options = tls_options(settings, listener.name, client_auth(settings, listener))
-        return ReloadingContext(options, server_context)
+        return ReloadingContext(options, server_context, None if rules is None else rules.check)
     except TlsConfigError as error:
         raise SettingError(f"listener {listener.name}", None, str(error)) from None
+
+
+def _check_replacement(wanted: Settings, listener: Endpoint, source: ReloadingContext) -> None:
+    options = tls_options(wanted, listener.name, client_auth(wanted, listener))
+    if options == source.options and not source.is_stale:
+        return
+    try:
+        source.check(options)
+    except TlsConfigError as error:
+        raise SettingError(f"listener {listener.name}", None, str(error)) from None
+
+
+def _is_between_nodes(settings: Settings, listener: Endpoint) -> bool:
+    """Return whether other nodes connect to this listener, and this node to listeners like it."""
+    is_controller = listener.name in settings["controller.listener.names"]
+    return is_controller or listener.name == settings.inter_broker_listener
 
 
 def _change(name: str, source: ReloadingContext, options: TlsOptions) -> None:

@@ -187,7 +187,12 @@ class Broker:
         self._stack.callback(lambda: logs.close(control.broker_epoch))
         self._authorizer = self._make_authorizer(control.feed.subscribe)
         services = self._services = BrokerServices(context, logs, control) if is_broker else None
-        self._listeners = KafkaListeners(self.settings, self._sockets, partial(self._client_listener, context))
+        self._listeners = KafkaListeners(
+            self.settings,
+            self._sockets,
+            partial(self._client_listener, context),
+            lambda: on_demand.SecurityChanges(lambda: self._secure_listeners(context), self._authorizer),
+        )
         control.feed.subscribe(self._apply_settings)
         await control.open()
         self._stack.push_async_callback(control.close)
@@ -202,7 +207,9 @@ class Broker:
         await self._join_cluster(context, control, logs, others)
         await others.maybe_open_adr()
         if configured_topics is not None:
-            context.run_in_background(configured_topics.create(own_cluster(self.settings, self._sockets)))
+            context.run_in_background(
+                configured_topics.create(own_cluster(self.settings, self._sockets, self._effective))
+            )
 
     def _make_other_servers(
         self, context: BrokerContext, control: NodeControl, services: BrokerServices | None
@@ -461,9 +468,13 @@ class Broker:
         """Return how the clients of a listener are authenticated; None for PLAINTEXT."""
         return None if address.protocol == PLAINTEXT else self._secure_listeners(context).make(address)
 
+    def _effective(self) -> Settings:
+        """Return the settings in effect now."""
+        return effective_settings(self.settings, self._control.image)
+
     def _secure_listeners(self, context: BrokerContext) -> "on_demand.SecureListeners":
         if self._security is None:
-            settings = effective_settings(self.settings, self._control.image)
+            settings = self._effective()
             self._security = on_demand.SecureListeners(settings, lambda: self._control.image)
             context.run_in_background(self._security.watch())
         return self._security

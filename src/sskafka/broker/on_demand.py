@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sskafka.broker.configured_topics import ConfiguredTopics as ConfiguredTopics
     from sskafka.broker.listener_security import SecureListeners as SecureListeners
-    from sskafka.broker.listener_security import checked_context as checked_context
+    from sskafka.broker.security_changes import SecurityChanges as SecurityChanges
     from sskafka.client.cluster import Cluster as Cluster
     from sskafka.coordination.context import CoordinatorEnvironment as CoordinatorEnvironment
     from sskafka.coordination.group_coordinator import GroupCoordinator as GroupCoordinator
@@ -74,13 +74,13 @@ if TYPE_CHECKING:
     from sskafka.servers.kafka.handlers.transactions import TransactionHandlers as TransactionHandlers
     from sskafka.servers.kafka.internal_records import check_internal_records as check_internal_records
     from sskafka.servers.local.answers import NodeAnswers as NodeAnswers
-    from sskafka.servers.local.changing_tls import ChangingTls as ChangingTls
+    from sskafka.servers.local.changing_options import ChangingOptions as ChangingOptions
     from sskafka.servers.local.logins import LoginAnswers as LoginAnswers
 
 _MODULES = {
     "ConfiguredTopics": "sskafka.broker.configured_topics",
     "SecureListeners": "sskafka.broker.listener_security",
-    "checked_context": "sskafka.broker.listener_security",
+    "SecurityChanges": "sskafka.broker.security_changes",
     "Cluster": "sskafka.client.cluster",
     "CoordinatorEnvironment": "sskafka.coordination.context",
     "GroupCoordinator": "sskafka.coordination.group_coordinator",
@@ -141,7 +141,7 @@ _MODULES = {
     "TransactionHandlers": "sskafka.servers.kafka.handlers.transactions",
     "check_internal_records": "sskafka.servers.kafka.internal_records",
     "NodeAnswers": "sskafka.servers.local.answers",
-    "ChangingTls": "sskafka.servers.local.changing_tls",
+    "ChangingOptions": "sskafka.servers.local.changing_options",
     "LoginAnswers": "sskafka.servers.local.logins",
 }
 

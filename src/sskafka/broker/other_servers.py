@@ -13,7 +13,7 @@ from sskafka.broker import on_demand
 from sskafka.broker.context import BrokerContext
 from sskafka.broker.sockets import ADR_LISTENER, HTTP_LISTENER, NodeSockets
 from sskafka.client.config import ConnectionConfig, configured
-from sskafka.client.node_security import link_properties, link_security, link_tls
+from sskafka.client.node_security import link_properties, link_security
 from sskafka.controller.node_control import NodeControl
 from sskafka.metadata.effective_settings import effective_settings
 from sskafka.model.counters import AcceptorCounters, ConnectionCounters, Sample
@@ -62,8 +62,8 @@ class OtherServers:
         self._secure = secure
         self._counters = ConnectionCounters("HTTP")
         self._logins: on_demand.LoginAnswers | None = None
-        self._http_tls: on_demand.ChangingTls | None = None
-        self._link_tls: on_demand.ChangingTls | None = None
+        self._http_tls: on_demand.ChangingOptions | None = None
+        self._links: on_demand.ChangingOptions | None = None
         self._http: on_demand.HttpServerProcess | None = None
         self._adr_acceptor: AcceptorCounters | None = None
 
@@ -100,10 +100,10 @@ class OtherServers:
         if http.protocol != PLAINTEXT:
             self._logins = self._make_logins(http)
             answers |= self._logins.table()
-        if settings.listeners and settings.inter_broker_endpoint.uses_tls:
-            now = link_tls(self._effective_settings(), settings.inter_broker_endpoint)
-            self._link_tls = on_demand.ChangingTls(now)
-            answers["link_tls_options"] = self._link_tls.newer
+        if settings.listeners and settings.inter_broker_endpoint.protocol != PLAINTEXT:
+            now = link_properties(self._effective_settings(), settings.inter_broker_endpoint)
+            self._links = on_demand.ChangingOptions(now)
+            answers["link_properties"] = self._links.newer
         if settings["lab.api"]:
             self._add_lab_api(configuration, answers)
         if is_broker:
@@ -116,7 +116,7 @@ class OtherServers:
         secure = self._secure()
         mechanisms = secure.sasl(http).mechanisms if http.uses_sasl else {}
         if http.uses_tls:
-            self._http_tls = on_demand.ChangingTls(secure.tls_options(http))
+            self._http_tls = on_demand.ChangingOptions(secure.tls_options(http).to_json())
         return on_demand.LoginAnswers(
             mechanisms, self._authorizer, self._counters, self._http_tls, self._on_failed_login
         )
@@ -125,12 +125,13 @@ class OtherServers:
         return effective_settings(self._context.settings, self._control.image)
 
     def apply(self, settings: Settings) -> None:
-        """Use other keys and certificates for new connections to the HTTP server, and for those of its process."""
+        """Use other certificates for new connections to the HTTP server, and other logins for those of its process."""
         http = settings.http_endpoint
         if self._http_tls is not None and http is not None:
-            self._http_tls.change_to(on_demand.tls_options(settings, http.name, client_auth(settings, http)))
-        if self._link_tls is not None:
-            self._link_tls.change_to(link_tls(settings, settings.inter_broker_endpoint))
+            options = on_demand.tls_options(settings, http.name, client_auth(settings, http))
+            self._http_tls.change_to(options.to_json())
+        if self._links is not None:
+            self._links.change_to(link_properties(settings, settings.inter_broker_endpoint))
 
     def _add_lab_api(self, configuration: "on_demand.Configuration", answers: "dict[str, Answer]") -> None:
         """Accept votes and leader announcements from callers of the HTTP server."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,8 +23,10 @@ from sskafka.cli.usage import UsageError, key_values
 from sskafka.client.cluster import Cluster
 from sskafka.client.configs import ConfigResourceType, DescribedConfig, Resource, alter_configs, describe_configs
 from sskafka.model.config_description import ConfigSource
+from sskafka.model.dynamic_configs import known_setting
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.group_configs import GROUP_SETTINGS
+from sskafka.model.properties import PropertiesError, parse_properties
 from sskafka.model.setting import Setting, format_value
 from sskafka.model.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
 
@@ -90,7 +93,11 @@ def get(
 
 @app.command("set")
 def set_command(
-    values: Annotated[list[str], typer.Argument(metavar="NAME=VALUE...")],
+    values: Annotated[list[str] | None, typer.Argument(metavar="NAME=VALUE...", show_default=False)] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--add-config-file", metavar="FILE", help="File with lines NAME=VALUE, for secrets."),
+    ] = None,
     topic: TopicOption = None,
     broker: BrokerOption = None,
     broker_defaults: BrokerDefaultsOption = False,
@@ -101,7 +108,9 @@ def set_command(
 ) -> None:
     """Set values; they apply at once and survive restarts."""
     resources = _resources(topic, broker, broker_defaults, group)
-    wanted: dict[str, str | None] = dict(key_values(values, "NAME=VALUE"))
+    wanted: dict[str, str | None] = {**_in_file(file), **dict(key_values(values or [], "NAME=VALUE"))}
+    if not wanted:
+        raise UsageError("name the settings: NAME=VALUE, or a file of them with --add-config-file")
     _alter(resources, wanted, bootstrap, properties, dry_run=dry_run)
 
 
@@ -209,7 +218,7 @@ def _alter(
         if error is not None:
             raise CommandError(f"{_name(resource)}: {error}", _hint(error, resource, values))
         for name, value in values.items():
-            change = f"{name} is {value}" if value is not None else f"{name} has its default"
+            change = f"{name} is {_shown(name, value)}" if value is not None else f"{name} has its default"
             talk(f"{_name(resource)}: {change}{' (dry run: nothing was changed)' if dry_run else ''}")
 
 
@@ -240,6 +249,20 @@ def _option(resource: Resource) -> str:
 
 def _is_default(config: DescribedConfig) -> bool:
     return config.source == ConfigSource.DEFAULT_CONFIG
+
+
+def _in_file(file: Path | None) -> dict[str, str]:
+    if file is None:
+        return {}
+    try:
+        return parse_properties(file.read_text())
+    except (OSError, PropertiesError) as error:
+        raise CommandError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _shown(name: str, value: str) -> str:
+    setting = known_setting(name)
+    return _SECRET if setting is not None and setting.sensitive else value
 
 
 def _value(config: DescribedConfig) -> str | None:

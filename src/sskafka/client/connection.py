@@ -122,10 +122,11 @@ async def _open(
     context = await security.tls_context()
     await loop.create_connection(lambda: connection, address.host, address.port, ssl=context)
     await connection.negotiate()
-    if security.sasl is not None:
+    login = security.login()
+    if login is not None:
         from sskafka.client.sasl import log_in  # noqa: PLC0415  not for PLAINTEXT
 
-        connection.retire_after(await log_in(connection, security.sasl, str(address)))
+        connection.retire_after(await log_in(connection, login, str(address)))
 
 
 _ADDRESS_FAMILY_MISSING = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})

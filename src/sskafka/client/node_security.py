@@ -4,8 +4,8 @@
     controller listeners          sasl.mechanism.controller.protocol
 
 A node presents `username` and `password` of `listener.name.NAME.MECHANISM.sasl.jaas.config`, and the key store of the
-listener as its own certificate, as in Apache Kafka. A store that is changed while the node runs is used by the next
-connection.
+listener as its own certificate, as in Apache Kafka. Stores, mechanism and login that are changed while the node runs
+are used by the next connection.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,6 @@ from sskafka.model.settings import Settings
 
 if TYPE_CHECKING:
     from sskafka.client.security import ClientSecurity
-    from sskafka.runtime.tls.contexts import TlsOptions
 
 _TLS = (
     "ssl.keystore.location",
@@ -66,22 +65,15 @@ def link_security(
 ) -> "ClientSecurity | None":
     """Return how this node connects to listeners like `endpoint`; None for PLAINTEXT. Raise ConfigError.
 
-    `current` returns the settings in effect when a connection is opened, with the key and trust stores of that time."""
+    `current` returns the settings in effect when a connection is opened, with the stores and the login of that time."""
     if endpoint.protocol == PLAINTEXT:
         return None
-    from sskafka.client.security import client_security  # noqa: PLC0415  not for PLAINTEXT
+    from sskafka.client.security import ClientSecurity  # noqa: PLC0415  not for PLAINTEXT
+    from sskafka.runtime.tls.settings import replacement_rules  # noqa: PLC0415  not for PLAINTEXT
 
-    security = client_security(_configured(settings, endpoint))
-    if current is not None:
-        security.current_tls = lambda: link_tls(current(), endpoint)
-    return security
-
-
-def link_tls(settings: Settings, endpoint: Endpoint) -> "TlsOptions":
-    """Return the keys and certificates with which this node connects to listeners like `endpoint`."""
-    from sskafka.client.security import client_tls_options  # noqa: PLC0415  not for PLAINTEXT
-
-    return client_tls_options(_configured(settings, endpoint))
+    now = None if current is None else lambda: _configured(current(), endpoint)
+    rules = replacement_rules(settings, endpoint.name, is_between_nodes=True)
+    return ClientSecurity(_configured(settings, endpoint), now, rules.check)
 
 
 def _configured(settings: Settings, endpoint: Endpoint) -> ConnectionConfig:

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Callable
+from typing import TypeAlias
 
 from sskafka.client.config import ConnectionConfig
 from sskafka.client.errors import ConfigError
@@ -16,31 +17,51 @@ from sskafka.model.listeners import SECURITY_PROTOCOLS
 from sskafka.model.security.jaas import JaasError, LoginModule, parse_jaas
 from sskafka.model.security.sasl_messages import OAUTHBEARER
 from sskafka.model.setting import split_list
-from sskafka.runtime.tls.contexts import ReloadingContext, TlsOptions, client_context
+from sskafka.runtime.tls.contexts import CheckReplacement, ReloadingContext, TlsOptions, client_context
 from sskafka.runtime.tls.stores import TlsConfigError
 
 _log = logging.getLogger(__name__)
+
+CurrentConfig: TypeAlias = Callable[[], ConnectionConfig]
 
 
 class ClientSecurity:
     """Shared by the connections of a client. Certificate files that have changed are read again at the next connect."""
 
-    def __init__(self, protocol: str, tls: TlsOptions | None, sasl: SaslLogin | None) -> None:
-        self.protocol = protocol
-        self.sasl = sasl
-        self._tls = tls
+    def __init__(
+        self,
+        config: ConnectionConfig,
+        current: CurrentConfig | None = None,
+        check_replacement: CheckReplacement | None = None,
+    ) -> None:
+        """`current` returns the properties of the next connection, where they change while the client runs.
+
+        `check_replacement` decides which key stores may replace others. Raise ConfigError if the properties contradict
+        each other."""
+        self.protocol = _protocol(config)
+        self._config = config
+        self._current = current
+        self._check_replacement = check_replacement
+        self._refused: ConnectionConfig | None = None
+        self._login = self._login_of(config)
         self._source: ReloadingContext | None = None
-        self.current_tls: Callable[[], TlsOptions] | None = None
-        """Returns the options of the next connection, where they change while the client runs."""
+
+    def login(self) -> SaslLogin | None:
+        """Return the SASL login of new connections; None without SASL."""
+        self._follow()
+        return self._login
 
     async def tls_context(self) -> ssl.SSLContext | None:
         """Return the context of new connections; None without TLS. Raise ConfigError if it cannot be made."""
-        if self._tls is None:
+        if not self.protocol.endswith("SSL"):
             return None
-        options = self._tls if self.current_tls is None else self.current_tls()
+        self._follow()
+        options = client_tls_options(self._config)
         if self._source is None:
             try:
-                self._source = await asyncio.to_thread(ReloadingContext, options, client_context)
+                self._source = await asyncio.to_thread(
+                    ReloadingContext, options, client_context, self._check_replacement
+                )
             except TlsConfigError as error:
                 raise ConfigError(str(error)) from None
         elif options != self._source.options:
@@ -48,6 +69,22 @@ class ClientSecurity:
         elif self._source.is_stale:
             await asyncio.to_thread(self._source.reload)
         return self._source.context
+
+    def _login_of(self, config: ConnectionConfig) -> SaslLogin | None:
+        return _sasl_login(config) if self.protocol.startswith("SASL_") else None
+
+    def _follow(self) -> None:
+        """Use the properties of this moment. Those that cannot be used change nothing; each is logged once."""
+        config = self._config if self._current is None else self._current()
+        if config in (self._config, self._refused):
+            return
+        try:
+            login = self._login_of(config)
+        except ConfigError as error:
+            self._refused = config
+            _log.error("new connections keep their old login: %s", error)
+            return
+        self._config, self._login, self._refused = config, login, None
 
     async def _change_to(self, options: TlsOptions, source: ReloadingContext) -> None:
         try:
@@ -60,12 +97,15 @@ class ClientSecurity:
 
 def client_security(config: ConnectionConfig) -> ClientSecurity:
     """Return the security that the properties configure. Raise ConfigError if they contradict each other."""
+    return ClientSecurity(config)
+
+
+def _protocol(config: ConnectionConfig) -> str:
     protocol = config.security_protocol.upper()
     if protocol not in SECURITY_PROTOCOLS:
         expected = ", ".join(SECURITY_PROTOCOLS)
         raise ConfigError(f"security.protocol={config.security_protocol!r}: expected one of {expected}")
-    tls = client_tls_options(config) if protocol.endswith("SSL") else None
-    return ClientSecurity(protocol, tls, _sasl_login(config) if protocol.startswith("SASL_") else None)
+    return protocol
 
 
 def client_tls_options(config: ConnectionConfig) -> TlsOptions:

@@ -7,7 +7,8 @@ Boolean: TypeAlias = Literal[
     "auto.create.topics.enable", "delete.topic.enable", "unclean.leader.election.enable",
     "auto.leader.rebalance.enable", "controlled.shutdown.enable", "log.preallocate", "log.cleaner.enable",
     "transaction.partition.verification.enable", "transaction.two.phase.commit.enable",
-    "allow.everyone.if.no.acl.found", "console.enable", "console.read.only", "lab.api"
+    "allow.everyone.if.no.acl.found", "ssl.allow.dn.changes", "ssl.allow.san.changes", "console.enable",
+    "console.read.only", "lab.api"
 ]
 Float: TypeAlias = Literal[
     "log.cleaner.io.max.bytes.per.second", "log.cleaner.io.buffer.load.factor", "log.cleaner.min.cleanable.ratio"

@@ -10,8 +10,9 @@ from sskafka.model.settings import Settings
 SASL = {
     "listeners": "SASL_PLAINTEXT://:9092",
     "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+    "listener.name.sasl_plaintext.sasl.enabled.mechanisms": "PLAIN",
     "sasl.mechanism.inter.broker.protocol": "PLAIN",
-    "listener.name.sasl_plaintext.plain.sasl.jaas.config": 'x required username="a" password="b";',
+    "listener.name.sasl_plaintext.plain.sasl.jaas.config": 'x required username="a" password="b" user_a="b";',
 }
 AUTHORIZER = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
 

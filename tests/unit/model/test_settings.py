@@ -341,6 +341,7 @@ def test_settings_of_one_listener() -> None:
         ({"max.connection.creation.rate": "0"}, "Invalid max.connection.creation.rate 0"),
         ({"listeners": "EXTRA://:9"}, "No security protocol defined for listener EXTRA"),
         ({"listener.name.plaintext.sasl.jaas.config": "x"}, "it would not be used"),
+        ({"listener.name.other.plain.sasl.jaas.config": "x"}, "with a semicolon at the end"),
         ({"unclean.leader.election.enable": "yes"}, "Expected value to be either true or false"),
         ({"cordoned.log.dirs": "/nowhere"}, "log.dirs does not have /nowhere"),
         ({"cordoned.log.dirs": "*,/tmp/kafka-logs"}, "* must be the only entry"),

@@ -33,12 +33,7 @@ def login_module(settings: "Settings", listener: str, mechanism: str) -> LoginMo
     """Return the JAAS configuration of a mechanism; None if it has none. Raise SettingError if it is invalid."""
     key = prefixed(listener, mechanism, JAAS)
     text = next((layer[key].value for layer in settings.layers() if key in layer), None)
-    if text is None:
-        return None
-    try:
-        return parse_jaas(str(text))
-    except JaasError as error:
-        raise SettingError(key, "***", str(error)) from None
+    return None if text is None else _parsed(key, str(text))
 
 
 def enabled_mechanisms(settings: "Settings", listener: str) -> tuple[str, ...]:
@@ -55,7 +50,7 @@ def client_auth(settings: "Settings", listener: Endpoint) -> str:
 
 def check_security(settings: "Settings") -> None:
     """Raise SettingError if listeners cannot authenticate their clients as configured."""
-    _check_jaas_names(settings)
+    _check_jaas(settings)
     _check_links(settings)
     _check_adr(settings)
     http = settings.http_endpoint
@@ -88,6 +83,9 @@ def _check_links(settings: "Settings") -> None:
         name = "sasl.mechanism.controller.protocol" if is_controller else "sasl.mechanism.inter.broker.protocol"
         if mechanism not in SASL_MECHANISMS:
             problem = f"nodes connect to listener {endpoint.name}: supported are {', '.join(SASL_MECHANISMS)}"
+            raise SettingError(name, mechanism, problem)
+        if not is_controller and mechanism not in enabled_mechanisms(settings, endpoint.name):
+            problem = f"must be one of sasl.enabled.mechanisms of listener {endpoint.name}, where brokers log in"
             raise SettingError(name, mechanism, problem)
         if mechanism in SCRAM_MECHANISMS and _reaches_voters(settings, endpoint):
             problem = f"nodes reach voters at listener {endpoint.name}, before the metadata with credentials is known"
@@ -130,13 +128,23 @@ def _reaches_voters(settings: "Settings", endpoint: Endpoint) -> bool:
     return not is_alone and endpoint.name == settings.quorum_endpoint.name
 
 
-def _check_jaas_names(settings: "Settings") -> None:
+def _check_jaas(settings: "Settings") -> None:
     for layer in settings.layers():
-        for name in layer:
+        for name, configured in layer.items():
             is_jaas = name == JAAS or (name.startswith("listener.name.") and name.endswith(f".{JAAS}"))
-            if is_jaas and name.removesuffix(f".{JAAS}").rpartition(".")[2].upper() not in SASL_MECHANISMS:
+            if not is_jaas:
+                continue
+            if name.removesuffix(f".{JAAS}").rpartition(".")[2].upper() not in SASL_MECHANISMS:
                 problem = "name listener and mechanism: listener.name.NAME.MECHANISM.sasl.jaas.config"
                 raise SettingError(name, "***", f"it would not be used; {problem}")
+            _parsed(name, str(configured.value))
+
+
+def _parsed(name: str, text: str) -> LoginModule:
+    try:
+        return parse_jaas(text)
+    except JaasError as error:
+        raise SettingError(name, "***", str(error)) from None
 
 
 def _check_sasl(settings: "Settings", listener: str) -> None:

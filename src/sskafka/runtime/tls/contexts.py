@@ -25,6 +25,8 @@ _CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required
 _TLS13_CIPHERS = "TLS_"
 """Prefix of OpenSSL's names of TLS 1.3 cipher suites. Python's ssl module cannot select among those."""
 _Stamp: TypeAlias = tuple[str, int, int, int]
+CheckReplacement: TypeAlias = Callable[["TlsOptions", "TlsOptions"], None]
+"""Takes the contents of the stores in use and of those that are to replace them."""
 
 
 @value
@@ -49,6 +51,9 @@ class TlsOptions:
     def files(self) -> tuple[str, ...]:
         named = (self.keystore_location, self.key_location, self.truststore_location)
         return tuple(path for path in named if path)
+
+    def without_client_certificates(self) -> "TlsOptions":
+        return TlsOptions.from_json({**self.to_json(), "client_auth": "none"})
 
     def to_json(self) -> dict[str, Any]:
         """Return the options, with their secrets, for another process of this node."""
@@ -101,12 +106,21 @@ def client_context(options: TlsOptions) -> ssl.SSLContext:
 class ReloadingContext:
     """The TLS context of options. Reads the files again when they have changed; keeps the old context if that fails."""
 
-    def __init__(self, options: TlsOptions, make: Callable[[TlsOptions], ssl.SSLContext]) -> None:
-        """Raise TlsConfigError if the options cannot be used."""
+    def __init__(
+        self,
+        options: TlsOptions,
+        make: Callable[[TlsOptions], ssl.SSLContext],
+        check_replacement: CheckReplacement | None = None,
+    ) -> None:
+        """Raise TlsConfigError if the options cannot be used.
+
+        `check_replacement` raises TlsConfigError if other contents of the stores may not replace those in use."""
         self._make = make
+        self._check_replacement = check_replacement
         self._stamps = _stamps(options)
         self.options = options
         self.context = make(options)
+        self._contents = with_contents(options) if check_replacement is not None else options
 
     @property
     def is_stale(self) -> bool:
@@ -116,14 +130,25 @@ class ReloadingContext:
     def change_to(self, options: TlsOptions) -> None:
         """Use other options; raise TlsConfigError and keep the old ones if they cannot be used."""
         stamps = _stamps(options)
+        context, contents = self.check(options)
+        self.options, self.context, self._contents, self._stamps = options, context, contents, stamps
+
+    def check(self, options: TlsOptions) -> tuple[ssl.SSLContext, TlsOptions]:
+        """Return context and contents of options that may replace those in use; raise TlsConfigError if they may not.
+
+        This blocks: call it in a thread."""
         context = self._make(options)
-        self.options, self.context, self._stamps = options, context, stamps
+        if self._check_replacement is None:
+            return context, options
+        contents = with_contents(options)
+        self._check_replacement(self._contents, contents)
+        return context, contents
 
     def reload(self) -> None:
         """Read the files again. This blocks: call it in a thread."""
         self._stamps = _stamps(self.options)
         try:
-            self.context = self._make(self.options)
+            self.context, self._contents = self.check(self.options)
         except TlsConfigError as error:
             _log.error("the old certificates stay in use: %s", error)
         else:
@@ -194,6 +219,24 @@ def _own_store(options: TlsOptions) -> tuple[KeyStore | None, str]:
         key = read_key_store(options.key_location, None, options.key_password)
         store = KeyStore(key.pem + b"\n" + store.pem, options.key_password)
     return store, options.keystore_location
+
+
+def with_contents(options: TlsOptions) -> TlsOptions:
+    """Return the options with the contents of their files instead of the names of the files."""
+    store, _ = _own_store(options)
+    contents = {
+        **options.to_json(),
+        "keystore_location": None,
+        "keystore_password": None,
+        "key_location": None,
+        "keystore_key": None if store is None else store.pem.decode("ascii", "replace"),
+        "keystore_certificate_chain": None if store is None else "",
+        "key_password": None if store is None else store.password,
+        "truststore_location": None,
+        "truststore_password": None,
+        "truststore_certificates": _trusted(options),
+    }
+    return TlsOptions.from_json(contents)
 
 
 def _trusted(options: TlsOptions) -> str | None:

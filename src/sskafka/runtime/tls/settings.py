@@ -2,6 +2,7 @@
 
 from sskafka.model.settings import Settings
 from sskafka.runtime.tls.contexts import TlsOptions
+from sskafka.runtime.tls.replacement import ReplacementRules
 
 
 def tls_options(settings: Settings, listener: str, client_auth: str = "none") -> TlsOptions:
@@ -28,3 +29,9 @@ def tls_options(settings: Settings, listener: str, client_auth: str = "none") ->
         cipher_suites=own["ssl.cipher.suites"],
         checks_host_name=bool(text("ssl.endpoint.identification.algorithm")),
     )
+
+
+def replacement_rules(settings: Settings, listener: str, *, is_between_nodes: bool) -> ReplacementRules:
+    """Return which stores may replace those of a listener while the node runs."""
+    own = settings.for_listener(listener)
+    return ReplacementRules(is_between_nodes, own["ssl.allow.dn.changes"], own["ssl.allow.san.changes"])

@@ -1,6 +1,7 @@
 """The context of every route: this broker, the leader, and connections to the cluster."""
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from functools import partial
 from typing import Any, Self
@@ -12,10 +13,10 @@ from starlette.requests import Request
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConnectionConfig, configured
 from sskafka.client.connection import Address, connect
-from sskafka.client.security import ClientSecurity, client_security, client_tls_options
+from sskafka.client.security import ClientSecurity
 from sskafka.model.counters import AcceptorCounters
+from sskafka.model.listeners import PLAINTEXT
 from sskafka.runtime.clock import Clock
-from sskafka.runtime.tls.contexts import TlsOptions
 from sskafka.servers.http.caller import HttpCaller, caller_of
 from sskafka.servers.http.caller_clients import CallerClients, ClientPool, connect_for
 from sskafka.servers.http.configuration import Configuration
@@ -38,8 +39,8 @@ class HttpContext:
         self.link = link
         self.clock = clock
         self.leader_id = NO_LEADER
-        self._link_tls: TlsOptions | None = None
-        """How brokers connect to each other now; None: as at the start of this process."""
+        self._link_properties: Mapping[str, str] = configuration.security.kafka_properties
+        """How brokers connect to each other now."""
         self.cluster = self._new_cluster(None, QUICK_TIMEOUT_MS)
         """For what the HTTP server itself needs. Requests of clients use `clients`."""
         self.reports = FollowerReports()
@@ -53,26 +54,22 @@ class HttpContext:
     def _new_cluster(self, caller: HttpCaller | None, request_timeout_ms: int) -> Cluster:
         """Return a cluster with its own connections: a long wait on a connection would delay the requests after it."""
         own = Address(*(self.configuration.kafka_address or NOWHERE))
-        properties = {
-            **self.configuration.security.kafka_properties,
+        connector = connect if caller is None else partial(connect_for, caller)
+        config = self._config(request_timeout_ms)
+        security = ClientSecurity(config, lambda: self._config(request_timeout_ms)) if self._links_are_secure else None
+        return Cluster([own], config, clock=self.clock, connector=connector, security=security)
+
+    def _config(self, request_timeout_ms: int) -> ConnectionConfig:
+        """Return the properties of a connection that is opened now."""
+        own = {
             "client.id": f"{CLIENT_ID}-{self.configuration.node_id}",
             "request.timeout.ms": str(request_timeout_ms),
         }
-        connector = connect if caller is None else partial(connect_for, caller)
-        config = configured(ConnectionConfig, properties)
-        return Cluster([own], config, clock=self.clock, connector=connector, security=self._security(config))
-
-    def _security(self, config: ConnectionConfig) -> ClientSecurity | None:
-        """Return TLS with the certificates that the node has when a connection is opened; None without TLS."""
-        if not self._links_have_tls:
-            return None
-        security, first = client_security(config), client_tls_options(config)
-        security.current_tls = lambda: self._link_tls or first
-        return security
+        return configured(ConnectionConfig, {**self._link_properties, **own})
 
     @property
-    def _links_have_tls(self) -> bool:
-        return self.configuration.security.kafka_properties.get("security.protocol", "").endswith("SSL")
+    def _links_are_secure(self) -> bool:
+        return self._link_properties.get("security.protocol", PLAINTEXT) != PLAINTEXT
 
     def clients(self, request: Request) -> AbstractAsyncContextManager[CallerClients]:
         """Lend the connections on which brokers know the client that has sent this request."""
@@ -93,9 +90,9 @@ class HttpContext:
         self.leader_id = await self.link.ask("leader", known=None)
         watch = asyncio.create_task(self._watch_leader())
         self._stack.callback(watch.cancel)
-        if self._links_have_tls:
-            watch_tls = asyncio.create_task(self._watch_link_tls())
-            self._stack.callback(watch_tls.cancel)
+        if self._links_are_secure:
+            watch_links = asyncio.create_task(self._watch_link_properties())
+            self._stack.callback(watch_links.cancel)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -108,12 +105,12 @@ class HttpContext:
         except BrokerGoneError:
             self.leader_id = NO_LEADER
 
-    async def _watch_link_tls(self) -> None:
+    async def _watch_link_properties(self) -> None:
         number = 0
         with suppress(BrokerGoneError):
             while True:
-                answer = await self.link.ask("link_tls_options", known=number)
-                number, self._link_tls = answer["number"], TlsOptions.from_json(answer["options"])
+                answer = await self.link.ask("link_properties", known=number)
+                number, self._link_properties = answer["number"], answer["options"]
 
 
 def leader_only(context: HttpContext) -> Any:

@@ -7,6 +7,6 @@ readiness and metrics.
 
     server.py         frames, and the broker's end: questions in, answers out
     answers.py        what a broker answers; a new question is a new row there
-    changing_tls.py   keys and certificates that change while the broker runs
+    changing_options.py   certificates and logins that change while the broker runs
     link.py           the child's end
 """

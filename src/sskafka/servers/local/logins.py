@@ -3,7 +3,7 @@
 login_step       {"mechanism", "exchange", "message"}   -> {"exchange", "answer", "principal"}, or {"error"}
 login_failed     {"host", "user", "reason"}             -> null: a client could not log in; counted and logged
 may_see_metrics  {"principal", "host"}                  -> whether the client may DESCRIBE the cluster
-tls_options      {"known": number}                      -> those of the HTTP server (changing_tls.py)
+tls_options      {"known": number}                      -> those of the HTTP server (changing_options.py)
 
 Messages are those of SASL, in base64. The mechanisms are those of Kafka's listeners, so that the same users and tokens
 are valid at once, and no longer valid at once. `exchange` is 0 in the first message of a login.
@@ -23,7 +23,7 @@ from sskafka.servers.adr.caller import http_caller
 from sskafka.servers.kafka.authorization import Authorizer, FailedLoginRecorder
 from sskafka.servers.kafka.closing_log import ClosingLog
 from sskafka.servers.kafka.security.mechanisms import SaslExchange, SaslMechanism
-from sskafka.servers.local.changing_tls import ChangingTls
+from sskafka.servers.local.changing_options import ChangingOptions
 from sskafka.servers.local.server import Answer
 
 EXCHANGES_MAX = 1000
@@ -36,7 +36,7 @@ class LoginAnswers:
         mechanisms: Mapping[str, SaslMechanism],
         authorizer: Authorizer,
         counters: ConnectionCounters,
-        tls: ChangingTls | None,
+        tls: ChangingOptions | None,
         on_failed_login: FailedLoginRecorder,
     ) -> None:
         self._on_failed_login = on_failed_login

@@ -5,7 +5,7 @@ is addressed to this node, and whether its static settings allow the new ones. L
 are not stored anywhere.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
@@ -29,7 +29,7 @@ from sskafka.model.config_description import (
     describe_group,
     describe_topic,
 )
-from sskafka.model.dynamic_configs import validate_against_current, validate_dynamic_configs
+from sskafka.model.dynamic_configs import base_name, validate_against_current, validate_dynamic_configs
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import topic_name_problem
 from sskafka.model.listeners import Endpoint
@@ -60,8 +60,8 @@ Refusals = dict[int, KafkaError | None]
 class ListenerPorts(Protocol):
     """Reserves the ports of new listeners while the controller decides about them."""
 
-    def check_certificates(self, wanted: Settings) -> None:
-        """Raise SettingError if the listeners cannot use the keys and certificates of the new settings."""
+    async def check_security(self, current: Settings, wanted: Settings) -> None:
+        """Raise SettingError if this node cannot use the certificates and logins of the new settings."""
         ...
 
     def reserve(self, listeners: Iterable[Endpoint]) -> list[Endpoint]:
@@ -178,15 +178,16 @@ class ConfigHandlers:
     async def alter_configs(self, message: full.AlterConfigsRequest, request: Request) -> full.AlterConfigsResponse:
         reserved: list[Endpoint] = []
 
-        def judge(resource: full.AlterConfigsResource) -> bool:
+        async def judge(resource: full.AlterConfigsResource) -> bool:
             if resource.resource_type == RESOURCE_BROKER_LOGGER:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.resource_type}")
             changed = {config.name: config.value for config in resource.configs if config.value is not None}
-            self._check_broker(resource, changed, {}, reserved)
+            stored = self._controller.image.configs(ConfigResource(RESOURCE_BROKER, resource.resource_name))
+            await self._check_broker(resource, changed, stored, reserved)
             return False
 
         resources = message.resources
-        refusals, message.resources = _split_by_handler(resources, request, judge)
+        refusals, message.resources = await _split_by_handler(resources, request, judge)
         async with self._reserved(reserved):
             responses = await self._ask_controller(
                 message, request, full.AlterConfigsResponse, full.AlterConfigsResourceResponse
@@ -199,16 +200,16 @@ class ConfigHandlers:
     ) -> incremental.IncrementalAlterConfigsResponse:
         reserved: list[Endpoint] = []
 
-        def judge(resource: incremental.AlterConfigsResource) -> bool:
+        async def judge(resource: incremental.AlterConfigsResource) -> bool:
             if resource.resource_type == RESOURCE_BROKER_LOGGER:
                 self._alter_loggers(resource, validate_only=message.validate_only)
                 return True
-            self._check_broker(resource, *_changes(resource), reserved)
+            await self._check_broker(resource, *_changes(resource), reserved)
             return False
 
         response_class = incremental.AlterConfigsResourceResponse
         resources = message.resources
-        refusals, message.resources = _split_by_handler(resources, request, judge)
+        refusals, message.resources = await _split_by_handler(resources, request, judge)
         async with self._reserved(reserved):
             responses = await self._ask_controller(
                 message, request, incremental.IncrementalAlterConfigsResponse, response_class
@@ -258,8 +259,8 @@ class ConfigHandlers:
         except OSError as error:
             raise KafkaError(ErrorCode.INVALID_REQUEST, error.strerror or str(error)) from error
 
-    def _check_broker(
-        self, resource: Resource, changed: dict[str, str], removed: dict[str, str], reserved: list[Endpoint]
+    async def _check_broker(
+        self, resource: Resource, changed: dict[str, str], removed: Iterable[str], reserved: list[Endpoint]
     ) -> None:
         """Check whether this node can apply the settings that are meant for it, or for all brokers.
 
@@ -272,6 +273,7 @@ class ConfigHandlers:
             raise KafkaError(ErrorCode.INVALID_REQUEST, text)
         image = self._controller.image
         stored = image.configs(ConfigResource(RESOURCE_BROKER, name))
+        removed = set(removed)
         wanted = {key: value for key, value in stored.items() if key not in removed} | changed
         for_one = wanted if name else image.broker_configs(self._node_id)
         for_all = image.broker_default_configs() if name else wanted
@@ -279,8 +281,8 @@ class ConfigHandlers:
             validate_dynamic_configs(changed, all_brokers=not name)
             current, becoming = self._effective(), self._settings.with_dynamic(for_one, for_all)
             validate_against_current(changed, current, becoming)
-            if self._listeners is not None and any(".ssl." in key for key in changed):
-                self._listeners.check_certificates(becoming)
+            if self._listeners is not None and any(_is_security(key) for key in (*changed, *removed)):
+                await self._listeners.check_security(current, becoming)
         except SettingError as error:
             raise KafkaError(ErrorCode.INVALID_REQUEST, error.kafka_text) from error
         if becoming["listeners"] != current["listeners"]:
@@ -298,25 +300,32 @@ def _description_refused(message: DescribeConfigsRequest, unknown: DescribeConfi
     )
 
 
-def _changes(resource: incremental.AlterConfigsResource) -> tuple[dict[str, str], dict[str, str]]:
+def _changes(resource: incremental.AlterConfigsResource) -> tuple[dict[str, str], set[str]]:
     """Return settings that are set and names that are deleted. Only the controller can check appends to lists."""
-    changed, removed = {}, {}
+    changed: dict[str, str] = {}
+    removed: set[str] = set()
     for config in resource.configs:
         if config.config_operation == AlterConfigOp.SET and config.value is not None:
             changed[config.name] = config.value
         elif config.config_operation == AlterConfigOp.DELETE:
-            removed[config.name] = ""
+            removed.add(config.name)
     return changed, removed
 
 
-def _split_by_handler(resources: list[R], request: Request, judge: Callable[[R], bool]) -> tuple[Refusals, list[R]]:
+def _is_security(name: str) -> bool:
+    return base_name(name).startswith(("ssl.", "sasl."))
+
+
+async def _split_by_handler(
+    resources: list[R], request: Request, judge: Callable[[R], Awaitable[bool]]
+) -> tuple[Refusals, list[R]]:
     """Return the resources that this node answers for by itself, and those to send to the controller."""
     refusals: Refusals = {}
     for position, resource in enumerate(resources):
         try:
             if not _may_alter(request, resource):
                 raise KafkaError(_refusal(resource))
-            if judge(resource):
+            if await judge(resource):
                 refusals[position] = None
         except KafkaError as error:
             refusals[position] = error

@@ -174,7 +174,10 @@ class SaslConnection(Connection):
         if self._is_authenticated and principal != self.principal:
             text = f"Cannot change principals during re-authentication from {self.principal}: {principal}"
             raise SaslError(text)
-        lifetime_ms = _lifetime_ms(step, self._sasl.mechanisms[self._mechanism], int(time.time() * 1000))
+        mechanism = self._sasl.mechanisms.get(self._mechanism)
+        if mechanism is None:
+            raise SaslError(f"Authentication failed: {self._mechanism} has been disabled")
+        lifetime_ms = _lifetime_ms(step, mechanism, int(time.time() * 1000))
         if lifetime_ms < 0:
             raise SaslError("Authentication failed: the credential has expired")
         self.principal = principal

@@ -1,4 +1,4 @@
-"""TLS options that change while a broker runs, for its HTTP process.
+"""Options that change while a broker runs, for its HTTP process: keys and certificates, and its login to the broker.
 
 {"known": number} -> {"number", "options"}, once the number is another one; 0 is never the number of options
 """
@@ -7,16 +7,15 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from sskafka.runtime.tls.contexts import TlsOptions
 
-
-class ChangingTls:
-    def __init__(self, options: TlsOptions) -> None:
+class ChangingOptions:
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        """The options, with their secrets, are sent to the HTTP process as JSON."""
         self._options = options
         self._number = 1
         self._changed = asyncio.Event()
 
-    def change_to(self, options: TlsOptions) -> None:
+    def change_to(self, options: Mapping[str, Any]) -> None:
         if options != self._options:
             self._options, self._number = options, self._number + 1
             self._changed.set()
@@ -25,4 +24,4 @@ class ChangingTls:
         while details["known"] == self._number:
             self._changed.clear()
             await self._changed.wait()
-        return {"number": self._number, "options": self._options.to_json()}
+        return {"number": self._number, "options": dict(self._options)}
