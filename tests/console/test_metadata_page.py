@@ -30,6 +30,27 @@ def test_the_batches_of_a_segment(browser: Browser, cluster: ConsoleCluster) -> 
     assert browser.accessibility_findings() == []
     browser.click("Index entries")
     browser.wait_for_text("Offset to position")
+
+
+def test_the_segments_of_every_broker(browser: Browser, cluster: ConsoleCluster) -> None:
+    cluster.create_topic("on-two-disks", partitions=1, replicas=2)
+    state = cluster.partitions("on-two-disks")[0]
+    (elsewhere,) = set(cluster.node_ids) - set(state.replicas)
+    producer = confluent_producer(cluster.bootstrap, compression_type="gzip")
+    confluent_send(producer, "on-two-disks", [Message(b"x" * 500)] * 3)
+    for node_id in state.replicas:
+        browser.open(cluster.url(elsewhere), f"log/on-two-disks/0?broker={node_id}")
+        browser.wait_for_text(f"Broker {node_id}, {cluster.home(node_id)}", selector=".note")
+    browser.open(cluster.url(elsewhere), "log/on-two-disks/0")
+    browser.wait_for_text(f"Broker {state.leader},", selector=".note")
+    assert browser.accessibility_findings() == []
+    browser.wait_for(".row-link").click()
+    browser.wait_for_text("gzip", selector="td")
+    browser.click(f"Segments on broker {state.leader}")
+    browser.wait_for_text("active", selector=".badge")
+
+
+def test_a_partition_that_nobody_has(browser: Browser, cluster: ConsoleCluster) -> None:
     with browser.expecting("404"):
         browser.open(cluster.url(), "log/absent/0")
         browser.wait_for_text("has no replica of absent-0", selector=".failure")

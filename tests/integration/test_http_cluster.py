@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 import httpx
 import pytest
@@ -176,3 +177,35 @@ def test_a_topic_has_all_brokers_also_those_that_are_down(cluster: HttpCluster, 
         assert_waits(request)
         cluster.start_broker(3)
         request.result(30)
+
+
+def test_every_broker_shows_the_segments_of_the_others(cluster: HttpCluster, clients: dict[int, HttpClient]) -> None:
+    cluster.create_topic("everywhere", partitions=1, replicas=2)
+    state = cluster.partitions("everywhere")[0]
+    (elsewhere,) = set(cluster.node_ids) - set(state.replicas)
+    for number in range(3):
+        written = {"value": {"text": f"record {number}"}}
+        assert clients[1].post("/api/v1/topics/everywhere/records", written)[0] == 201
+    path = "/api/v1/topics/everywhere/partitions/0/segments"
+    for node_id in state.replicas:
+        theirs, own = clients[elsewhere].get(f"{path}?broker={node_id}"), clients[node_id].get(path)
+        assert (theirs[0], theirs) == (200, own)
+        assert theirs[1]["directory"].startswith(str(cluster.home(node_id)))
+        batches = f"{path}/0/batches?limit=2&broker="
+        wait_until(lambda at=batches, on=node_id: _records(clients[elsewhere].get(f"{at}{on}")[1]) == 2, "the batches")
+        assert clients[elsewhere].get(f"{batches}{node_id}") == clients[node_id].get(f"{batches}{node_id}")
+        following = clients[elsewhere].get(f"{batches}{node_id}")[1]["next_position"]
+        assert _records(clients[elsewhere].get(f"{batches}{node_id}&position={following}")[1]) == 1
+        index = f"{path}/0/index?broker={node_id}"
+        assert clients[elsewhere].get(index) == clients[node_id].get(index)
+        status, answer = clients[elsewhere].get(f"{path}/77/batches?broker={node_id}")
+        assert (status, answer["detail"]) == (404, f"everywhere-0 has no such segment on broker {node_id} any more")
+    status, answer = clients[state.leader].get(f"{path}?broker={elsewhere}")
+    assert (status, answer["detail"]) == (404, f"broker {elsewhere} has no replica of everywhere-0")
+    assert clients[1].get(f"{path}?broker=77") == (404, {"detail": "there is no live broker 77"})
+    metadata = "/api/v1/topics/__cluster_metadata/partitions/0/segments?broker=3"
+    assert clients[1].get(metadata)[1]["broker_id"] == 3
+
+
+def _records(page: dict[str, Any]) -> int:
+    return sum(batch["records"] for batch in page["batches"])

@@ -61,7 +61,7 @@ def test_a_controller_lists_what_kafka_lists(start_broker: StartBroker) -> None:
 def test_our_own_client_is_told_of_our_own_apis(connection: Connection) -> None:
     """Nodes ask each other on the broker's listener where no listener is for controllers alone."""
     more = listed(connection, "sskafka").keys() - KAFKA_4_3_1_BROKER.keys()
-    assert {52, 53, 54, 56, 58, 59, 62, 63, 67, 73, 20001, 20002, 20003, 20004, 20005, 20006} <= more
+    assert {52, 53, 54, 56, 58, 59, 62, 63, 67, 73, 20001, 20002, 20003, 20004, 20005, 20006, 20007} <= more
 
 
 @pytest.mark.parametrize("version", [3, 4])

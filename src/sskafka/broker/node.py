@@ -291,11 +291,19 @@ class Broker:
                 "broker_load": lambda: on_demand.BrokerLoadHandler(
                     services.replicas, self._connections.values, lambda: (api.counters for api in self._registry)
                 ),
+                "segments": self._make_segment_handler,
             },
             self._mutation_quota(control),
         )
         if self.settings["controller.listener.names"]:
             self._registry.remove_controller_apis()
+
+    def _make_segment_handler(self) -> "on_demand.SegmentHandler":
+        settings = self.settings
+        files = on_demand.PartitionFiles(
+            settings.data_directories, settings.metadata_directory, settings["log.dir.partition.base"]
+        )
+        return on_demand.SegmentHandler(self.node_id, files)
 
     async def _join_cluster(
         self, context: BrokerContext, control: NodeControl, logs: LogManager, others: OtherServers

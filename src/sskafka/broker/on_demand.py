@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from sskafka.servers.kafka.handlers.readers import ReaderHandlers as ReaderHandlers
     from sskafka.servers.kafka.handlers.replica_positions import ReplicaPositionsHandler as ReplicaPositionsHandler
     from sskafka.servers.kafka.handlers.scram_credentials import ScramCredentialHandlers as ScramCredentialHandlers
+    from sskafka.servers.kafka.handlers.segments import SegmentHandler as SegmentHandler
     from sskafka.servers.kafka.handlers.topic_partitions import TopicPartitionsHandler as TopicPartitionsHandler
     from sskafka.servers.kafka.handlers.topics import TopicHandlers as TopicHandlers
     from sskafka.servers.kafka.handlers.transaction_descriptions import (
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from sskafka.servers.local.answers import NodeAnswers as NodeAnswers
     from sskafka.servers.local.changing_options import ChangingOptions as ChangingOptions
     from sskafka.servers.local.logins import LoginAnswers as LoginAnswers
+    from sskafka.storage.partition_files import PartitionFiles as PartitionFiles
 
 _MODULES = {
     "ConfiguredTopics": "sskafka.broker.configured_topics",
@@ -130,6 +132,7 @@ _MODULES = {
     "OffsetHandlers": "sskafka.servers.kafka.handlers.offsets",
     "ReaderHandlers": "sskafka.servers.kafka.handlers.readers",
     "ReplicaPositionsHandler": "sskafka.servers.kafka.handlers.replica_positions",
+    "SegmentHandler": "sskafka.servers.kafka.handlers.segments",
     "TopicPartitionsHandler": "sskafka.servers.kafka.handlers.topic_partitions",
     "TopicHandlers": "sskafka.servers.kafka.handlers.topics",
     "ScramCredentialHandlers": "sskafka.servers.kafka.handlers.scram_credentials",
@@ -143,6 +146,7 @@ _MODULES = {
     "NodeAnswers": "sskafka.servers.local.answers",
     "ChangingOptions": "sskafka.servers.local.changing_options",
     "LoginAnswers": "sskafka.servers.local.logins",
+    "PartitionFiles": "sskafka.storage.partition_files",
 }
 
 

@@ -135,6 +135,7 @@ class ApiKey(IntEnum):
     DESCRIBE_GROUP_TIMELINE = 20004
     DESCRIBE_READERS = 20005
     DESCRIBE_BROKER_LOAD = 20006
+    DESCRIBE_SEGMENTS = 20007
     BROKER_IDENTITY = 20010
     ACT_FOR_CLIENT = 20011
 
@@ -313,6 +314,7 @@ _APIS = (
     Api(ApiKey.DESCRIBE_GROUP_TIMELINE, 0, 0, 0, UNLISTED, "groups.handle_timeline"),
     Api(ApiKey.DESCRIBE_READERS, 0, 0, 0, UNLISTED, "readers.describe_readers"),
     Api(ApiKey.DESCRIBE_BROKER_LOAD, 0, 0, 0, UNLISTED, "broker_load.describe_broker_load", DESCRIBE),
+    Api(ApiKey.DESCRIBE_SEGMENTS, 0, 0, 0, UNLISTED, "segments.describe_segments", DESCRIBE),
     Api(ApiKey.BROKER_IDENTITY, 0, 0, 0, UNLISTED | STARTING, "broker_identity.identity", CLUSTER_ACTION),
     Api(ApiKey.ACT_FOR_CLIENT, 0, 0, 0, UNLISTED, "act_for_client.act_for_client", CLUSTER_ACTION),
 )

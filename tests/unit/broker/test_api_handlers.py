@@ -26,7 +26,7 @@ class NotedFactories(Registry):
 
 
 def serve_as_broker(registry: Registry) -> None:
-    others = {"broker_identity": MagicMock, "broker_load": MagicMock, "adr": MagicMock}
+    others = {"broker_identity": MagicMock, "broker_load": MagicMock, "segments": MagicMock, "adr": MagicMock}
     serve_broker_apis(registry, MagicMock(), MagicMock(), SETTINGS, MagicMock(), "cluster", MagicMock(), others)  # type: ignore[arg-type]
 
 

@@ -1,7 +1,5 @@
-"""The segments of a partition on this broker: files, batches and index entries. Contents of records are not shown."""
+"""The segments of a partition on any broker: files, batches and index entries. Contents of records are not shown."""
 
-from functools import partial
-from pathlib import Path as FilePath
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
@@ -9,11 +7,10 @@ from pydantic import BaseModel, Field
 
 from sskafka.model.ids import TopicPartition
 from sskafka.servers.http.context import HttpContext, at_most
-from sskafka.servers.http.log_files import LogFiles
 from sskafka.servers.http.problems import NOT_FOUND, documented
 from sskafka.servers.http.routes.paging import Name
 from sskafka.servers.http.routes.records import PartitionNumber
-from sskafka.storage.partition_files import BatchPage, position_before, read_batches, read_index
+from sskafka.servers.http.segment_sources import SegmentSources
 
 PAGE_MAX = 500
 SEGMENTS_MAX = 1_000
@@ -79,20 +76,28 @@ class IndexEntries(BaseModel):
     next_entry: Annotated[int | None, Field(description="`first` of the next page; null on the last page.")]
 
 
+Broker = Annotated[
+    int | None,
+    Query(ge=0, le=2**31 - 1, description="The broker whose replica is shown; by default the one that answers."),
+]
+
+
 def routes(context: HttpContext) -> APIRouter:
-    missing = documented({NOT_FOUND: "This broker has no such replica or segment."})
+    missing = documented({NOT_FOUND: "The broker has no such replica or segment, or there is no such broker."})
     prefix = "/api/v1/topics/{topic_name}/partitions/{partition}/segments"
     router = APIRouter(prefix=prefix, tags=["inspection"], responses=missing)
-    files = LogFiles(context)
+    sources = SegmentSources(context)
 
-    @router.get("", summary="The segments of a partition on this broker, newest first")
-    async def segments(topic_name: Name, partition: PartitionNumber, request: Request) -> Segments:
-        at = TopicPartition(topic_name, partition)
-        directory, found = await files.read(request, at, lambda path: (path, files.partitions.segments(path)))
+    @router.get("", summary="The segments of a partition on a broker, newest first")
+    async def segments(
+        topic_name: Name, partition: PartitionNumber, request: Request, broker: Broker = None
+    ) -> Segments:
+        async with sources.of(request, broker) as source:
+            directory, found = await source.segments(TopicPartition(topic_name, partition))
         newest = [Segment(**one._asdict(), is_active=one is found[-1]) for one in reversed(found)]
         return Segments(
-            broker_id=context.configuration.node_id,
-            directory=str(directory),
+            broker_id=context.configuration.node_id if broker is None else broker,
+            directory=directory,
             segments=newest[:SEGMENTS_MAX],
             left_out=max(0, len(newest) - SEGMENTS_MAX),
         )
@@ -103,17 +108,17 @@ def routes(context: HttpContext) -> APIRouter:
         partition: PartitionNumber,
         base_offset: BaseOffset,
         request: Request,
-        position: Annotated[int, Query(ge=0, description="`next_position` of the page before.")] = 0,
+        broker: Broker = None,
+        position: Annotated[int, Query(ge=0, le=2**63 - 1, description="`next_position` of the page before.")] = 0,
         offset: Annotated[
-            int | None, Query(ge=0, description="Begin at the last index entry before this offset, instead.")
+            int | None,
+            Query(ge=0, le=2**63 - 1, description="Begin at the last index entry before this offset, instead."),
         ] = None,
         limit: Limit = 100,
     ) -> Batches:
-        def read(directory: FilePath) -> BatchPage:
-            start = position if offset is None else position_before(directory, base_offset, offset)
-            return read_batches(directory, base_offset, start, limit)
-
-        page = await files.read(request, TopicPartition(topic_name, partition), read)
+        async with sources.of(request, broker) as source:
+            at = TopicPartition(topic_name, partition)
+            page = await source.batches(at, base_offset, position, offset, limit)
         shown = [Batch(**batch._asdict()) for batch in page.batches]
         return Batches(batches=shown, next_position=page.next_position, problem=page.problem)
 
@@ -123,11 +128,12 @@ def routes(context: HttpContext) -> APIRouter:
         partition: PartitionNumber,
         base_offset: BaseOffset,
         request: Request,
+        broker: Broker = None,
         first: Annotated[int, Query(ge=0, le=2**31, description="Number of the first entry.")] = 0,
         limit: Limit = 100,
     ) -> IndexEntries:
-        read = partial(read_index, base_offset=base_offset, first=first, limit=limit)
-        page = await files.read(request, TopicPartition(topic_name, partition), read)
+        async with sources.of(request, broker) as source:
+            page = await source.index(TopicPartition(topic_name, partition), base_offset, first, limit)
         return IndexEntries(
             offsets=[OffsetEntry(offset=at, position=position) for at, position in page.offsets],
             times=[TimeEntry(timestamp_ms=time_ms, offset=at) for time_ms, at in page.times],

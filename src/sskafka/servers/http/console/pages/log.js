@@ -1,4 +1,7 @@
-/** Log files: the segments of a partition on this broker at #/log/TOPIC/PARTITION, one of them at #/log/TOPIC/PARTITION/BASE. */
+/**
+ * Log files: the segments of a partition at #/log/TOPIC/PARTITION, one of them at #/log/TOPIC/PARTITION/BASE.
+ * `broker` of the query chooses the replica. Without it, the page shows that of the broker that serves it, or the leader's.
+ */
 import { Badge, Card, Field, Figure, Figures, Loaded, PageTitle, Tabs } from "../components/basics.js";
 import { Paged } from "../components/paged.js";
 import { Table } from "../components/table.js";
@@ -6,11 +9,14 @@ import { TopicChooser } from "../components/topic_chooser.js";
 import { useData } from "../lib/data.js";
 import { ago, bytes, number, plural, time } from "../lib/format.js";
 import { html, useId, useMemo } from "../lib/html.js";
+import { useLive } from "../lib/live.js";
 import { usePages } from "../lib/pages_of.js";
-import { go, link } from "../lib/router.js";
+import { go, link, replaceQuery } from "../lib/router.js";
+import { useSession } from "../lib/session.js";
 
 const PAGE = 200;
 const TABS = [{ name: "batches", title: "Batches" }, { name: "index", title: "Index entries" }];
+const METADATA = "__cluster_metadata";
 const isNumber = (text) => /^\d{1,19}$/.test(text ?? "");
 
 export default function Log({ parts, query }) {
@@ -20,14 +26,26 @@ export default function Log({ parts, query }) {
   const path = `topics/${encodeURIComponent(topic)}/partitions/${partition}/segments`;
   return isNumber(base)
     ? html`<${Segment} key=${`${topic}-${partition}-${base}`} path=${path} topic=${topic} partition=${partition} base=${base} query=${query} />`
-    : html`<${Segments} key=${`${topic}-${partition}`} path=${path} topic=${topic} partition=${partition} />`;
+    : html`<${Segments} key=${`${topic}-${partition}`} path=${path} topic=${topic} partition=${partition} query=${query} />`;
 }
 
-function Segments({ path, topic, partition }) {
+/** The brokers that have a replica, and the one that is shown: null until it is known. */
+function useReplica(topic, partition, query) {
+  const session = useSession();
+  const health = useLive("health");
+  const found = useData(topic === METADATA ? null : `topics/${encodeURIComponent(topic)}`);
+  const one = found.data?.partitions.find((each) => each.partition === Number(partition));
+  const brokers = topic === METADATA ? (health?.brokers ?? []).map((broker) => broker.node_id) : (one?.replicas ?? []);
+  const isKnown = session.is_known && (topic === METADATA || found.data !== null || found.error !== null);
+  const own = brokers.includes(session.node_id) || !(one?.leader >= 0) ? session.node_id : one.leader;
+  const chosen = isNumber(query.broker) ? Number(query.broker) : isKnown ? own : null;
+  return { brokers, chosen, count: found.data?.partitions.length ?? 1, leader: one?.leader ?? null };
+}
+
+function Segments({ path, topic, partition, query }) {
   const id = useId();
-  const topics = useData("topics", { search: topic });
-  const found = useData(path, {}, 5000);
-  const count = topics.data?.topics.find((one) => one.name === topic)?.partitions ?? 0;
+  const { brokers, chosen, count, leader } = useReplica(topic, partition, query);
+  const found = useData(chosen === null ? null : path, { broker: chosen }, 5000);
   const columns = useMemo(() => [
     { name: "base", title: "Base offset", value: (one) => one.base_offset, cell: (one) => number(one.base_offset) },
     { name: "size", title: "Size", value: (one) => one.size_bytes, cell: (one) => bytes(one.size_bytes), align: "end" },
@@ -39,21 +57,26 @@ function Segments({ path, topic, partition }) {
   ], []);
   return html`
     <${PageTitle} title=${`Segments of ${topic}-${partition}`} back=${{ href: link("log"), label: "Log files" }} />
-    ${count > 1 && html`
+    ${(count > 1 || brokers.length > 1) && html`
       <${Card}>
         <div class="form-row">
-          <${Field} id=${id} label="Partition">
+          ${count > 1 && html`<${Field} id=${`${id}-partition`} label="Partition">
             ${(props) => html`<select ...${props} value=${partition} onChange=${(event) => go("log", [topic, event.target.value])}>
               ${Array.from({ length: count }, (_, at) => html`<option key=${at} value=${String(at)}>${at}</option>`)}
             </select>`}
-          <//>
+          <//>`}
+          ${brokers.length > 1 && html`<${Field} id=${`${id}-broker`} label="Broker">
+            ${(props) => html`<select ...${props} value=${String(chosen)} onChange=${(event) => replaceQuery({ broker: event.target.value })}>
+              ${brokers.map((broker) => html`<option key=${broker} value=${String(broker)}>${broker}${broker === leader ? " (leader)" : ""}</option>`)}
+            </select>`}
+          <//>`}
         </div>
       <//>`}
     <section class="card flush">
       <${Loaded} state=${found}>${(data) => html`
         <p class="note">Broker ${data.broker_id}, <span class="mono">${data.directory}</span></p>
         <${Table} label="Segments" noun="segment" columns=${columns} rows=${data.segments} keyOf=${(one) => String(one.base_offset)}
-          linkOf=${(one) => link("log", [topic, partition, String(one.base_offset)])} initialSort=${{ name: "base", descending: true }} />
+          linkOf=${(one) => link("log", [topic, partition, String(one.base_offset)], { broker: data.broker_id })} initialSort=${{ name: "base", descending: true }} />
         ${data.left_out > 0 && html`<p class="note">${plural(data.left_out, "older segment")} not shown.</p>`}`}
       <//>
     </section>`;
@@ -62,10 +85,11 @@ function Segments({ path, topic, partition }) {
 function Segment({ path, topic, partition, base, query }) {
   const chosen = query.tab === "index" ? "index" : "batches";
   const segment = `${path}/${base}`;
+  const broker = isNumber(query.broker) ? query.broker : "";
   return html`
-    <${PageTitle} title=${`${topic}-${partition} from ${number(Number(base))}`} back=${{ href: link("log", [topic, partition]), label: "Segments" }} />
+    <${PageTitle} title=${`${topic}-${partition} from ${number(Number(base))}`} back=${{ href: link("log", [topic, partition], { broker }), label: broker ? `Segments on broker ${broker}` : "Segments" }} />
     <${Tabs} tabs=${TABS} chosen=${chosen} />
-    ${chosen === "batches" ? html`<${Batches} path=${`${segment}/batches`} />` : html`<${Index} path=${`${segment}/index`} />`}`;
+    ${chosen === "batches" ? html`<${Batches} path=${`${segment}/batches`} broker=${broker} />` : html`<${Index} path=${`${segment}/index`} broker=${broker} />`}`;
 }
 
 const BATCH_COLUMNS = [
@@ -83,8 +107,8 @@ const BATCH_COLUMNS = [
     ${one.is_transactional && html`<${Badge}>transaction<//>`}` },
 ];
 
-function Batches({ path }) {
-  const found = usePages(path, { limit: PAGE }, ({ next_position: position }) => (position === null ? null : { position }));
+function Batches({ path, broker }) {
+  const found = usePages(path, { broker, limit: PAGE }, ({ next_position: position }) => (position === null ? null : { position }));
   return html`
     <${Card} flush>
       <${Paged} state=${found} label="Next batches">${(pages) => html`
@@ -103,8 +127,8 @@ const TIME_COLUMNS = [
   { name: "offset", title: "Offset", value: (one) => one.offset, cell: (one) => number(one.offset), align: "end" },
 ];
 
-function Index({ path }) {
-  const found = usePages(path, { limit: PAGE }, ({ next_entry: first }) => (first === null ? null : { first }));
+function Index({ path, broker }) {
+  const found = usePages(path, { broker, limit: PAGE }, ({ next_entry: first }) => (first === null ? null : { first }));
   return html`
     <${Paged} state=${found} label="Next entries">${(pages) => {
       const offsets = pages.flatMap((page) => page.offsets);
