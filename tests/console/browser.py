@@ -88,6 +88,10 @@ class Browser:
     def run(self, script: str, *arguments: object) -> Any:
         return self.driver.execute_script(script, *arguments)  # type: ignore[no-untyped-call]
 
+    def run_async(self, script: str, *arguments: object) -> Any:
+        """Run a script that calls its last argument with the result."""
+        return self.driver.execute_async_script(script, *arguments)  # type: ignore[no-untyped-call]
+
     # -- waiting
 
     def wait_until(self, condition: Callable[[], T], what: str, timeout_s: float = WAIT_S) -> T:

@@ -1,5 +1,6 @@
 """The routes under /api/v1 that show a cluster."""
 
+import asyncio
 import json
 import time
 from collections.abc import Iterator
@@ -10,12 +11,17 @@ import httpx
 import pytest
 from broker_process import BrokerProcess, StartBroker
 from clients import TIMEOUT_S, Message, confluent_consumer, confluent_producer, confluent_send
+from confluent_kafka import TopicPartition
 from group_fixtures import GROUP_SETTINGS
 from http_client import HttpClient, ok
 from waiting import wait_until
 from wire_connection import Connection
 
+from sskafka.client.cluster import Cluster
 from sskafka.model.version import __version__
+from sskafka.runtime.clock import SystemClock
+from sskafka.servers.http.history.sampler import HistorySampler
+from sskafka.servers.http.history.series import History, LagPoint
 from sskafka.servers.http.routes.events import STREAMS_MAX
 
 
@@ -227,3 +233,49 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "http.md"
 
 def test_the_limit_of_streams_is_documented() -> None:
     assert f"at most {STREAMS_MAX} clients" in PAGE.read_text()
+
+
+def test_the_last_minutes_of_the_cluster(broker: BrokerProcess, http: HttpClient) -> None:
+    with Connection(broker.bootstrap) as connection:
+        connection.create_topic("remembered", partitions=1)
+    assert ok(http.get("/api/v1/history/topics/remembered"))["points"] == []
+    producer = confluent_producer(broker.bootstrap)
+
+    def produced() -> list[dict[str, Any]]:
+        confluent_send(producer, "remembered", [Message(b"x" * 1000)])
+        points: list[dict[str, Any]] = ok(http.get("/api/v1/history/load"))["points"]
+        return [point for point in points if point["bytes_in"] and point["produce_p99_ms"] and point["requests"]]
+
+    assert wait_until(produced, "a point with traffic")[0]["other_p99_ms"] is not None
+    history = ok(http.get("/api/v1/history/load"))
+    assert history["newest"]["brokers"][0]["messages_in"] > 0
+    assert [point["time_ms"] for point in history["points"]] == sorted(
+        {point["time_ms"] for point in history["points"]}
+    )
+    topic = "/api/v1/history/topics/remembered"
+    wait_until(lambda: produced() and ok(http.get(topic))["points"], "points of a topic that was looked at")
+    assert ok(http.get(topic))["newest"]["messages_in"] > 0
+    assert http.get("/api/v1/history/topics/absent")[0] == 404
+    assert http.get("/api/v1/history/groups/absent")[0] == 404
+
+
+def test_samples_of_a_group_that_somebody_looks_at(broker: BrokerProcess, http: HttpClient) -> None:
+    with Connection(broker.bootstrap) as connection:
+        connection.create_topic("sampled", partitions=1)
+    confluent_send(confluent_producer(broker.bootstrap), "sampled", [Message(b"x")] * 5)
+    consumer = confluent_consumer(broker.bootstrap, group_id="a/sampled group")
+    consumer.commit(offsets=[TopicPartition("sampled", 0, 2)], asynchronous=False)
+    consumer.close()
+    assert ok(http.get("/api/v1/history/groups/a%2Fsampled%20group")) == {"points": []}
+
+    async def sample() -> tuple[LagPoint, ...]:
+        history = History()
+        history.groups.look("a/sampled group", int(time.time() * 1000))
+        history.groups.look("absent", int(time.time() * 1000))
+        async with Cluster(broker.bootstrap) as cluster:
+            await HistorySampler(history, cluster, SystemClock()).sample_groups()
+        return history.groups.look("a/sampled group", 0)
+
+    (point,) = asyncio.run(sample())
+    assert point.lag == 3
+    assert point.lag_ms is not None

@@ -20,6 +20,7 @@ from sskafka.runtime.clock import Clock
 from sskafka.servers.http.caller import HttpCaller, caller_of
 from sskafka.servers.http.caller_clients import CallerClients, ClientPool, connect_for
 from sskafka.servers.http.configuration import Configuration
+from sskafka.servers.http.history.series import History
 from sskafka.servers.http.metrics import NodeMetrics
 from sskafka.servers.http.problems import MISDIRECTED, Problem, documented
 from sskafka.servers.http.replica_wait import FollowerReports, ReplicaWait
@@ -49,6 +50,8 @@ class HttpContext:
         self.acceptor_counters = AcceptorCounters("HTTP")
         cluster = self.cluster if configuration.is_broker else None
         self.metrics = NodeMetrics(link, self.acceptor_counters, cluster, clock)
+        self.history = History()
+        """The last minutes of the cluster, which process.py samples."""
         self._stack = AsyncExitStack()
 
     def _new_cluster(self, caller: HttpCaller | None, request_timeout_ms: int) -> Cluster:

@@ -23,6 +23,7 @@ from sskafka.servers.http.certificates import HttpCertificates
 from sskafka.servers.http.configuration import CONFIGURATION, OPENED, Configuration
 from sskafka.servers.http.connections import CONNECTIONS_MAX, HttpConnections
 from sskafka.servers.http.context import HttpContext
+from sskafka.servers.http.history.sampler import HistorySampler
 from sskafka.servers.http.otlp_export import OtlpExporter
 from sskafka.servers.local.link import BrokerGoneError, LocalLink
 
@@ -111,6 +112,8 @@ def make_server(context: HttpContext, link: LocalLink, certificates: HttpCertifi
     config = server_config(connections.limited(build_app(context)))
     target = context.configuration.otlp
     work = [] if target is None else [OtlpExporter(target, context.metrics, context.clock).run()]
+    if context.configuration.is_broker:
+        work.append(HistorySampler(context.history, context.cluster, context.clock).run())
     return Server(config, link, connections, context.acceptor_counters, certificates, work)
 
 

@@ -21,9 +21,11 @@ from sskafka.servers.http.context import HttpContext
 from sskafka.servers.http.problems import UNAVAILABLE, Problem
 from sskafka.servers.http.routes.broker_load import load_of
 from sskafka.servers.http.routes.cluster_health import health_of
-from sskafka.servers.http.shared_health import SharedHealth
+from sskafka.servers.http.shared_answers import SharedAnswers
 
 INTERVAL_MS_MIN = 500
+SAME_INTERVAL = 0.9
+"""Counters that are this part of an interval old are those of the interval before."""
 STREAMS_MAX = 32
 """Streams of events at the same time: each of them asks the brokers again and again."""
 
@@ -31,7 +33,7 @@ STREAMS_MAX = 32
 def routes(context: HttpContext) -> APIRouter:
     router = APIRouter(prefix="/api/v1", tags=["inspection"])
     streams = asyncio.Semaphore(STREAMS_MAX)
-    health = SharedHealth()
+    health, load = SharedAnswers(), SharedAnswers()
 
     @router.get(
         "/events",
@@ -44,14 +46,19 @@ def routes(context: HttpContext) -> APIRouter:
     ) -> StreamingResponse:
         if streams.locked():
             raise Problem(UNAVAILABLE, f"{STREAMS_MAX} clients follow the events already; try again later")
-        stream = _stream(context, request, health, interval_ms / 1000, streams)
+        stream = _stream(context, request, health, load, interval_ms / 1000, streams)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
     return router
 
 
 async def _stream(
-    context: HttpContext, request: Request, health: SharedHealth, interval_s: float, streams: asyncio.Semaphore
+    context: HttpContext,
+    request: Request,
+    health: SharedAnswers,
+    load: SharedAnswers,
+    interval_s: float,
+    streams: asyncio.Semaphore,
 ) -> AsyncIterator[str]:
     """Yield events until the client disconnects.
 
@@ -68,14 +75,14 @@ async def _stream(
                     if event != last:
                         last = event
                         yield event
-                yield await _load_event(context, request)
+                yield await _load_event(context, request, load, interval_s)
                 await asyncio.sleep(interval_s)
         finally:
             if look is not None:
                 look.cancel()
 
 
-async def _health_event(context: HttpContext, request: Request, health: SharedHealth, interval_s: float) -> str:
+async def _health_event(context: HttpContext, request: Request, health: SharedAnswers, interval_s: float) -> str:
     async def look() -> str:
         async with context.clients(request) as clients:
             return health_of(await cluster_status(clients.cluster)).model_dump_json()
@@ -86,11 +93,15 @@ async def _health_event(context: HttpContext, request: Request, health: SharedHe
         return _event("problem", json.dumps({"detail": str(error)}))
 
 
-async def _load_event(context: HttpContext, request: Request) -> str:
+async def _load_event(context: HttpContext, request: Request, load: SharedAnswers, interval_s: float) -> str:
     """Return the counters; those of no broker for a client that may not describe the cluster."""
-    async with context.clients(request) as clients:
-        loads = await maybe_broker_loads(clients.cluster, ())
-    return _event("load", load_of(loads, context.clock.now_ms()).model_dump_json())
+
+    async def look() -> str:
+        async with context.clients(request) as clients:
+            loads = await maybe_broker_loads(clients.cluster, ())
+        return load_of(loads, context.clock.now_ms()).model_dump_json()
+
+    return _event("load", await load.recent(context.client_of(request), interval_s * SAME_INTERVAL, look))
 
 
 def _event(name: str, data: str) -> str:

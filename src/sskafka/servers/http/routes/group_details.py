@@ -79,6 +79,7 @@ def routes(context: HttpContext) -> APIRouter:
             committed = await committed_offsets(clients.cluster, group_id)
             assigned = {partition for member in described.members for partition in member.partitions}
             lags = await lag_of(clients.cluster, committed, assigned)
+        context.history.groups.look(group_id, context.clock.now_ms())
         return GroupDetails(
             group_id=group_id,
             kind=described.kind,

@@ -81,8 +81,9 @@ def routes(context: HttpContext) -> APIRouter:
         async with context.clients(request) as clients:
             await clients.cluster.topic(topic_name)
             loads = await maybe_broker_loads(clients.cluster, [topic_name])
-        usage = topic_usage(loads.values()).get(topic_name, TopicUsage())
-        return TopicCounters(time_ms=context.clock.now_ms(), **usage._asdict())
+        usage, now_ms = topic_usage(loads.values()).get(topic_name, TopicUsage()), context.clock.now_ms()
+        context.history.topics.look(topic_name, now_ms)
+        return TopicCounters(time_ms=now_ms, **usage._asdict())
 
     @router.get("/consumers", summary="The groups and clients that read a topic")
     async def consumers(topic_name: Name, request: Request) -> TopicConsumers:

@@ -7,6 +7,7 @@ import { send } from "../../lib/api.js";
 import { useData } from "../../lib/data.js";
 import { bytes, bytesPerSecond, number, perSecond } from "../../lib/format.js";
 import { html, useEffect, useMemo, useState } from "../../lib/html.js";
+import { merged } from "../../lib/point_history.js";
 import { rate } from "../../lib/rates.js";
 import { go, link } from "../../lib/router.js";
 import { useMayChange } from "../../lib/session.js";
@@ -18,6 +19,7 @@ import { Settings } from "./settings.js";
 const REFRESH_MS = 4000;
 const LOAD_MS = 2000;
 const POINTS_MAX = 450;
+const GAP_S = 15;
 const TABS = [{ name: "partitions", title: "Partitions" }, { name: "consumers", title: "Consumers" }, { name: "settings", title: "Settings" }];
 const SERIES = [{ label: "in" }, { label: "out" }];
 const MESSAGES = "messages";
@@ -67,26 +69,43 @@ function Summary({ topic, points }) {
     <${Card} title="Throughput"><${Chart} label="Throughput of the topic" series=${SERIES} data=${data} format=${bytesPerSecond} isBinary height=${140} /><//>`;
 }
 
-/** Points of the topic's traffic since its page was first opened; they are kept while other pages are shown. */
+/** {points, newest} of each topic: kept while other pages are shown. */
 const histories = new Map();
 
+/** Points of the topic's traffic: what the broker has kept, then samples of this page. */
 function useLoad(name) {
-  const load = useData(`topics/${encodeURIComponent(name)}/load`, {}, LOAD_MS).data;
-  const [points, setPoints] = useState(histories.get(name) ?? []);
+  const path = encodeURIComponent(name);
+  const load = useData(`topics/${path}/load`, {}, LOAD_MS).data;
+  const kept = useData(`history/topics/${path}`).data;
+  const [history, setHistory] = useState(histories.get(name) ?? { points: [], newest: null });
+  const change = (next) => setHistory((before) => {
+    const after = next(before);
+    histories.set(name, after);
+    return after;
+  });
   useEffect(() => {
-    if (!load) return;
-    const before = points.at(-1)?.load;
-    const seconds = before ? (load.time_ms - before.time_ms) / 1000 : 0;
-    const since = (counter) => (before ? rate(before[counter], load[counter], seconds) : null);
-    const point = {
-      time_s: load.time_ms / 1000, load, log_bytes: load.log_bytes,
-      messages_rate: since("messages_in"), in_rate: since("bytes_in"), out_rate: since("bytes_out"),
-    };
-    const more = [...points, point].slice(-POINTS_MAX);
-    histories.set(name, more);
-    setPoints(more);
+    if (kept) change(({ points, newest }) => ({ newest, points: merged(kept.points.map(keptPoint), points, isGap).slice(-POINTS_MAX) }));
+  }, [kept]);
+  useEffect(() => {
+    if (load) change(({ points, newest }) => ({ newest: load, points: [...points, ownPoint(newest, load)].slice(-POINTS_MAX) }));
   }, [load]);
-  return points;
+  return history.points;
+}
+
+const isGap = (point) => point.in_rate === null;
+
+const keptPoint = (one) => ({
+  time_s: one.time_ms / 1000, log_bytes: one.log_bytes, messages_rate: one.messages_in, in_rate: one.bytes_in, out_rate: one.bytes_out,
+});
+
+/** Rates since the counters before; none after a long pause, which the broker's points fill. */
+function ownPoint(before, load) {
+  const seconds = before ? (load.time_ms - before.time_ms) / 1000 : 0;
+  const since = (counter) => (before && seconds < GAP_S ? rate(before[counter], load[counter], seconds) : null);
+  return {
+    time_s: load.time_ms / 1000, log_bytes: load.log_bytes,
+    messages_rate: since("messages_in"), in_rate: since("bytes_in"), out_rate: since("bytes_out"),
+  };
 }
 
 function AddPartitions({ topic, onClose, onAdded }) {

@@ -1,7 +1,7 @@
-"""The health of the cluster for all streams of events of a client, looked at once for all of them.
+"""What all streams of events of a client show, looked at once for all of them: the health and the counters.
 
-To look at it costs the brokers the more the more topics there are. After a look that took this process a tenth of a
-second of processor time, nobody looks again for a second.
+To look at the health costs the brokers the more the more topics there are. After a look that took this process a tenth
+of a second of processor time, nobody looks again for a second.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ class _Look:
         self.valid_until_s = 0.0
 
 
-class SharedHealth:
+class SharedAnswers:
     def __init__(self) -> None:
         self._looks: OrderedDict[HttpCaller | None, _Look] = OrderedDict()
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from sskafka.servers.http.caller import HttpCaller
-from sskafka.servers.http.shared_health import CLIENTS_MAX, SharedHealth
+from sskafka.servers.http.shared_answers import CLIENTS_MAX, SharedAnswers
 
 ALICE, BOB = HttpCaller("User:alice", "127.0.0.1"), HttpCaller("User:bob", "127.0.0.1")
 
@@ -20,13 +20,13 @@ class Looks:
         return f"look {self.count}"
 
 
-async def ask_twice(health: SharedHealth, look: Looks, age_s_max: float) -> list[str]:
+async def ask_twice(health: SharedAnswers, look: Looks, age_s_max: float) -> list[str]:
     return [await health.recent(ALICE, age_s_max, look) for _ in range(2)]
 
 
 def test_streams_of_a_client_share_a_look() -> None:
     async def run() -> tuple[list[str], str]:
-        health, look = SharedHealth(), Looks()
+        health, look = SharedAnswers(), Looks()
         both = await asyncio.gather(*(health.recent(ALICE, 60, look) for _ in range(2)))
         return list(both), await health.recent(BOB, 60, look)
 
@@ -34,14 +34,14 @@ def test_streams_of_a_client_share_a_look() -> None:
 
 
 def test_an_old_look_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sskafka.servers.http.shared_health.thread_time", lambda: 0.0)
-    assert asyncio.run(ask_twice(SharedHealth(), Looks(), -1)) == ["look 1", "look 2"]
+    monkeypatch.setattr("sskafka.servers.http.shared_answers.thread_time", lambda: 0.0)
+    assert asyncio.run(ask_twice(SharedAnswers(), Looks(), -1)) == ["look 1", "look 2"]
 
 
 def test_a_costly_look_is_used_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     used_s = iter([0.0, 5.0])  # processor time before and after the look
-    monkeypatch.setattr("sskafka.servers.http.shared_health.thread_time", lambda: next(used_s))
-    assert asyncio.run(ask_twice(SharedHealth(), Looks(), 0)) == ["look 1", "look 1"]
+    monkeypatch.setattr("sskafka.servers.http.shared_answers.thread_time", lambda: next(used_s))
+    assert asyncio.run(ask_twice(SharedAnswers(), Looks(), 0)) == ["look 1", "look 1"]
 
 
 def test_a_failed_look_is_not_kept() -> None:
@@ -49,7 +49,7 @@ def test_a_failed_look_is_not_kept() -> None:
         raise TimeoutError
 
     async def run() -> str:
-        health = SharedHealth()
+        health = SharedAnswers()
         with pytest.raises(TimeoutError):
             await health.recent(ALICE, 60, fail)
         return await health.recent(ALICE, 60, Looks())
@@ -59,7 +59,7 @@ def test_a_failed_look_is_not_kept() -> None:
 
 def test_few_clients_are_remembered() -> None:
     async def run() -> int:
-        health, look = SharedHealth(), Looks()
+        health, look = SharedAnswers(), Looks()
         for number in range(CLIENTS_MAX + 1):
             await health.recent(HttpCaller(f"User:{number}", ""), 60, look)
         await health.recent(HttpCaller("User:0", ""), 60, look)
