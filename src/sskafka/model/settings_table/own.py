@@ -24,6 +24,9 @@ OWN = (
     Setting("console.read.only", BOOLEAN, False, None, READ_ONLY, MEDIUM,
             "Whether the routes under /api/v1, and so the console, refuse changes. ACLs still decide what a user may "
             "see, and other routes and Kafka clients are not affected.", own=True),
+    Setting("console.schema.dir", STRING, "", None, READ_ONLY, LOW,
+            "Directory with schemas by which the console shows records: TOPIC-value.avsc and TOPIC-key.avsc (Avro), "
+            "TOPIC-value.desc or TOPIC-value.MESSAGE.desc (descriptor sets of Protobuf); empty: none.", own=True),
     Setting("adr.listener", STRING, "", None, READ_ONLY, HIGH,
             "Address (host:port) of the server of ADR-0011; port 0 selects a free port; empty: no such server.",
             own=True),

@@ -64,6 +64,8 @@ class Configuration(NamedTuple):
     otlp: OtlpTarget | None = None
     log_format: str = "text"
     log_directories: LogDirectories = LogDirectories()
+    schema_directory: str = ""
+    """Where schemas of topics are; empty: nowhere."""
 
     def to_json(self) -> dict[str, Any]:
         otlp = None if self.otlp is None else self.otlp._asdict()

@@ -17,6 +17,7 @@ from sskafka.client.security import ClientSecurity
 from sskafka.model.counters import AcceptorCounters
 from sskafka.model.listeners import PLAINTEXT
 from sskafka.runtime.clock import Clock
+from sskafka.servers.http.browsing.schema_files import SchemaFiles
 from sskafka.servers.http.caller import HttpCaller, caller_of
 from sskafka.servers.http.caller_clients import CallerClients, ClientPool, connect_for
 from sskafka.servers.http.configuration import Configuration
@@ -50,6 +51,7 @@ class HttpContext:
         self.acceptor_counters = AcceptorCounters("HTTP")
         cluster = self.cluster if configuration.is_broker else None
         self.metrics = NodeMetrics(link, self.acceptor_counters, cluster, clock)
+        self.schemas = SchemaFiles(configuration.schema_directory)
         self.history = History()
         """The last minutes of the cluster, which process.py samples."""
         self._stack = AsyncExitStack()

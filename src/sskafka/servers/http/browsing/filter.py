@@ -3,7 +3,8 @@
 A field that is missing is null. `<`, `<=`, `>` and `>=` compare numbers with numbers and texts with texts and are false
 for everything else; so is `contains`, which looks for a part of a text or for an element of a list. `matches` looks for
 an RE2 expression anywhere in a text. The whole key, value or header is a text where it is compared with a text, and
-JSON (or Avro) otherwise. Timestamps are milliseconds and may be compared with times, such as "2024-05-01T12:00:00Z".
+JSON (or Avro or Protobuf) otherwise. Timestamps are milliseconds and may be compared with times, such as
+"2024-05-01T12:00:00Z".
 """
 
 import json

@@ -1,10 +1,10 @@
 """What the bytes of a key, value or header mean, and how much of them is shown. Pure.
 
-    null     no bytes: a tombstone
-    json     an object or a list, as it is stored
-    avro     the fields as JSON, where a schema is known
-    text     UTF-8 without NUL
-    base64   everything else
+    null             no bytes: a tombstone
+    json             an object or a list, as it is stored
+    avro, protobuf   the fields as JSON, where a schema is known
+    text             UTF-8 without NUL
+    base64           everything else
 
 Text and JSON are cut between characters, bytes between groups of three.
 """
@@ -30,8 +30,21 @@ class Encoding(StrEnum):
     NULL = "null"
     JSON = "json"
     AVRO = "avro"
+    PROTOBUF = "protobuf"
     TEXT = "text"
     BASE64 = "base64"
+
+
+class Schema(NamedTuple):
+    """How the bytes of a key or value are read."""
+
+    encoding: Encoding
+    read: Read
+    """Raises ValueError for bytes that do not follow the schema."""
+    name: str = ""
+    """Of the record or message."""
+    problem: str | None = None
+    """Why the schema cannot be used; `read` raises the same."""
 
 
 class ShownBytes(NamedTuple):
@@ -43,18 +56,18 @@ class ShownBytes(NamedTuple):
     """Why the bytes are not shown by their schema."""
 
 
-def shown_bytes(data: bytes | None, bytes_max: int, read_avro: Read | None = None) -> ShownBytes:
+def shown_bytes(data: bytes | None, bytes_max: int, schema: Schema | None = None) -> ShownBytes:
     """Return what at most `bytes_max` bytes of the data mean."""
     if data is None:
         return ShownBytes(Encoding.NULL, "", 0)
     problem = None
-    if read_avro is not None:
+    if schema is not None:
         try:
-            text = json.dumps(read_avro(data), default=_jsonable, ensure_ascii=False)
-        except (AvroDataError, ValueError, RecursionError) as error:
+            text = json.dumps(schema.read(data), default=_jsonable, ensure_ascii=False)
+        except (ValueError, RecursionError) as error:
             problem = str(error)
         else:
-            return _cut(Encoding.AVRO, text.encode(errors="replace"), len(data), bytes_max)
+            return _cut(schema.encoding, text.encode(errors="replace"), len(data), bytes_max)
     encoding = Encoding.BASE64 if b"\0" in data else _text_encoding(data)
     return _cut(encoding, data, len(data), bytes_max)._replace(problem=problem)
 
@@ -86,7 +99,7 @@ def _cut(encoding: Encoding, data: bytes, size_bytes: int, bytes_max: int) -> Sh
 
 
 def _jsonable(value: Any) -> str:
-    """Return types of Avro that JSON does not have as text."""
+    """Return types of Avro and Protobuf that JSON does not have as text."""
     if isinstance(value, bytes):
         return value.hex()
     return value.isoformat() if isinstance(value, datetime | date | time) else str(value)

@@ -24,7 +24,7 @@ from sskafka.servers.http.context import HttpContext, at_most
 from sskafka.servers.http.problems import BAD_REQUEST, NOT_FOUND, UNAVAILABLE, Problem, documented
 from sskafka.servers.http.routes.paging import Name
 from sskafka.servers.http.routes.record_json import RecordView
-from sskafka.servers.http.routes.record_selection import RecordQuery, position_of, select
+from sskafka.servers.http.routes.record_selection import RecordQuery, RecordSchemas, position_of, select
 
 SCANS_MAX = 16
 """Searches, live tails and downloads at the same time."""
@@ -54,8 +54,9 @@ class FilteredQuery(RecordQuery):
         except FilterError as error:
             raise Problem(BAD_REQUEST, f"filter: {error}") from None
 
-    def decoders(self) -> Decoders:
-        return Decoders(self.read_key() or json_value, self.read_value() or json_value)
+    def decoders(self, schemas: RecordSchemas) -> Decoders:
+        key, value = (json_value if schema is None else schema.read for schema in schemas)
+        return Decoders(key, value)
 
 
 class SearchQuery(FilteredQuery):
@@ -96,7 +97,7 @@ def routes(context: HttpContext) -> APIRouter:
     )
     async def search(topic_name: Name, request: Request, query: Annotated[SearchQuery, Query()]) -> StreamingResponse:
         scan = _Scan(context, request, topic_name, query, scans)
-        view = RecordView(query.value_bytes, query.read_key(), query.read_value())
+        view = RecordView(query.value_bytes, *query.schemas(topic_name, context.schemas))
         matches_max = UNLIMITED if query.follow else query.max_matches
         budget = ScanBudget(query.max_records, query.max_seconds, matches_max)
         await scan.open(budget, follow=query.follow)
@@ -112,7 +113,7 @@ def routes(context: HttpContext) -> APIRouter:
         topic_name: Name, request: Request, query: Annotated[DownloadQuery, Query()]
     ) -> StreamingResponse:
         scan = _Scan(context, request, topic_name, query, scans)
-        view = RecordView(DOWNLOAD_BYTES_MAX, query.read_key(), query.read_value())
+        view = RecordView(DOWNLOAD_BYTES_MAX, *query.schemas(topic_name, context.schemas))
         await scan.open(ScanBudget(RECORDS_MAX, SECONDS_MAX, query.limit), follow=False)
         headers = {"Content-Disposition": f'attachment; filename="{topic_name}.jsonl"', "Cache-Control": "no-store"}
         return _ScanResponse(scan, _lines(scan, view), "application/x-ndjson", headers)
@@ -135,7 +136,8 @@ class _Scan:
 
     async def open(self, budget: ScanBudget, *, follow: bool) -> None:
         now_ms = self._context.clock.now_ms()
-        accepts, decoders = self._query.predicate(now_ms), self._query.decoders()
+        schemas = self._query.schemas(self._topic, self._context.schemas)
+        accepts, decoders = self._query.predicate(now_ms), self._query.decoders(schemas)
         wanted = self._query.position("end" if follow else "start", now_ms)
         until = position_of(self._query.until or "end", "until", now_ms)
         if self._scans.locked():

@@ -1,7 +1,6 @@
 """Which records of a topic a request asks for: partitions, positions, isolation and schemas."""
 
-import json
-from typing import Annotated, Any
+from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -9,17 +8,29 @@ from sskafka.client.cluster import Cluster
 from sskafka.client.offset_range import OffsetRange, Span, parse_offset_range, resolve
 from sskafka.client.offsets import EARLIEST, LATEST, list_offsets
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.model.extras import install_extra
 from sskafka.model.ids import TopicPartition
-from sskafka.records.avro import AvroSchemaError, avro_reader, check_is_bounded
-from sskafka.servers.http.browsing.payloads import Read, skipping_registry_prefix
+from sskafka.servers.http.browsing.payloads import Schema
+from sskafka.servers.http.browsing.schema_files import SchemaFiles
+from sskafka.servers.http.browsing.schemas import SchemaError, parse_schema
 from sskafka.servers.http.problems import BAD_REQUEST, Problem
 
 PARTITIONS_MAX = 1_000
 SCHEMA_CHARACTERS_MAX = 16_384
 _OFFSETS_TIMEOUT_MS = 5_000
 
-Schema = Annotated[str, Field(max_length=SCHEMA_CHARACTERS_MAX, description="Avro schema as JSON; empty: none.")]
+SchemaText = Annotated[
+    str,
+    Field(
+        max_length=SCHEMA_CHARACTERS_MAX,
+        description='Avro schema as JSON, or {"protobuf": descriptor set in base64, "message": name}; empty: that of '
+        "the broker, if it has one.",
+    ),
+]
+
+
+class RecordSchemas(NamedTuple):
+    key: Schema | None
+    value: Schema | None
 
 
 class RecordQuery(BaseModel):
@@ -39,8 +50,8 @@ class RecordQuery(BaseModel):
         ),
     ] = ""
     committed: Annotated[bool, Field(description="Leave out records of open and aborted transactions.")] = False
-    key_schema: Schema = ""
-    value_schema: Schema = ""
+    key_schema: SchemaText = ""
+    value_schema: SchemaText = ""
 
     @property
     def isolation_level(self) -> str:
@@ -50,11 +61,12 @@ class RecordQuery(BaseModel):
     def isolation(self) -> int:
         return int(self.committed)
 
-    def read_key(self) -> Read | None:
-        return _avro(self.key_schema, "key_schema")
-
-    def read_value(self) -> Read | None:
-        return _avro(self.value_schema, "value_schema")
+    def schemas(self, topic: str, files: SchemaFiles) -> RecordSchemas:
+        """Return the schemas of this request, or else those that the broker has. Raise Problem for unusable ones."""
+        return RecordSchemas(
+            _schema(self.key_schema, "key_schema") or files.find(topic, "key"),
+            _schema(self.value_schema, "value_schema") or files.find(topic, "value"),
+        )
 
     def position(self, default: str, now_ms: int) -> OffsetRange:
         """Return where to start. Raise Problem for a text that is no position."""
@@ -110,16 +122,10 @@ async def select(cluster: Cluster, topic: str, query: RecordQuery) -> Selection:
     return Selection(bounds, unavailable)
 
 
-def _avro(text: str, parameter: str) -> Read | None:
+def _schema(text: str, parameter: str) -> Schema | None:
     if not text.strip():
         return None
     try:
-        schema: Any = json.loads(text)
-        check_is_bounded(schema)
-        return skipping_registry_prefix(avro_reader(schema))
-    except ModuleNotFoundError:
-        raise Problem(BAD_REQUEST, f"this broker cannot read Avro; beside it, {install_extra('avro')}") from None
-    except AvroSchemaError as error:
+        return parse_schema(text)
+    except SchemaError as error:
         raise Problem(BAD_REQUEST, f"{parameter}: {error}") from None
-    except (ValueError, RecursionError) as error:
-        raise Problem(BAD_REQUEST, f"{parameter} is not JSON: {error}") from None

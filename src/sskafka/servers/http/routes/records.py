@@ -56,7 +56,7 @@ def routes(context: HttpContext) -> APIRouter:
 
     @router.get("/topics/{topic_name}/records", summary="A page of records, newest or oldest first", responses=missing)
     async def records(topic_name: Name, request: Request, query: Annotated[RecordPageQuery, Query()]) -> Records:
-        view = RecordView(query.value_bytes, query.read_key(), query.read_value())
+        view = RecordView(query.value_bytes, *query.schemas(topic_name, context.schemas))
         wanted = query.position("end" if query.order == "newest" else "start", context.clock.now_ms())
         async with context.clients(request) as clients, clients.reader.borrowed() as cluster:
             selection = await select(cluster, topic_name, query)
@@ -88,7 +88,7 @@ def routes(context: HttpContext) -> APIRouter:
         request: Request,
         query: Annotated[RecordQuery, Query()],
     ) -> Record:
-        view = RecordView(WHOLE_BYTES_MAX, query.read_key(), query.read_value())
+        view = RecordView(WHOLE_BYTES_MAX, *query.schemas(topic_name, context.schemas))
         async with context.clients(request) as clients, clients.reader.borrowed() as cluster:
             return view.show(await record_at(cluster, TopicPartition(topic_name, partition), offset))
 

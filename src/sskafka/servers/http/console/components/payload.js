@@ -1,12 +1,15 @@
 /** Keys, values and headers of records. */
 import { bytes } from "../lib/format.js";
-import { classes, html, useState } from "../lib/html.js";
+import { classes, html, useMemo, useState } from "../lib/html.js";
 import { bytesOf, hexDump, indented, marked } from "../lib/odd_text.js";
+import { wireText } from "../lib/protobuf_wire.js";
 import { Button } from "./basics.js";
 
 const PREVIEW_CHARACTERS = 240;
 const SHOWN_CHARACTERS = 200_000;
-const TREE_ENCODINGS = ["json", "avro"];
+const TREE_ENCODINGS = ["json", "avro", "protobuf"];
+const WIRE = "Protobuf fields";
+const WIRE_CHARACTERS_MAX = 100_000; // of base64
 
 /** One line of a payload, for lists. */
 export function Preview({ payload }) {
@@ -23,17 +26,21 @@ export function Preview({ payload }) {
 /** The forms in which a payload can be shown, the best one first. */
 const formsOf = (payload) => {
   if (TREE_ENCODINGS.includes(payload.encoding)) return ["Indented", "As stored"];
-  return payload.encoding === "base64" ? ["Hex", "Base64"] : ["Text"];
+  if (payload.encoding !== "base64") return ["Text"];
+  return wireOf(payload) === null ? ["Hex", "Base64"] : ["Hex", WIRE, "Base64"];
 };
+
+const wireOf = (payload) => (payload.is_truncated || payload.data.length > WIRE_CHARACTERS_MAX ? null : wireText(bytesOf(payload.data)));
 
 function textOf(payload, form) {
   if (form === "Indented") return indented(payload.data);
+  if (form === WIRE) return wireOf(payload);
   return form === "Hex" ? hexDump(bytesOf(payload.data)) : payload.data;
 }
 
 /** A whole payload: indented JSON, text, or bytes in hexadecimal. `actions` stand at the right of its heading. */
 export function PayloadView({ title, payload, actions }) {
-  const forms = formsOf(payload);
+  const forms = useMemo(() => formsOf(payload), [payload]);
   const [chosen, setChosen] = useState("");
   const form = forms.includes(chosen) ? chosen : forms[0];
   const text = payload.encoding === "null" ? "" : textOf(payload, form);

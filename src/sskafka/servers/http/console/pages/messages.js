@@ -2,6 +2,7 @@
 import { Badge, Button, Card, Empty, Failure, Field, Meter, PageTitle } from "../components/basics.js";
 import { CommandsDialog, CopyDialog, ProduceDialog } from "../components/record_dialogs.js";
 import { RecordTable } from "../components/record_table.js";
+import { SchemaForm } from "../components/schema_form.js";
 import { TopicChooser } from "../components/topic_chooser.js";
 import { address, get } from "../lib/api.js";
 import { recordCommands, viewCommands } from "../lib/commands.js";
@@ -77,7 +78,7 @@ function TopicMessages({ topic, query }) {
     <${Card}>
       <${Position} view=${view} partitions=${topicData.data?.partitions.length ?? 0} onChange=${browse} />
       <${FilterForm} view=${view} search=${search} onSearch=${startSearch} onTail=${startTail} onChange=${(filter) => replaceQuery({ filter })} />
-      <${Schemas} schemas=${schemas} onChange=${setSchemas} />
+      <${SchemaForm} topic=${topic} schemas=${schemas} onChange=${setSchemas} />
     <//>
     ${isSearching
       ? html`<${Found} topic=${topic} search=${search} schemas=${schemas} actionsOf=${actionsOf} onBrowse=${browse} />`
@@ -250,22 +251,7 @@ function FilterForm({ view, search, onSearch, onTail, onChange }) {
     </form>`;
 }
 
-const Schemas = ({ schemas, onChange }) => {
-  const id = useId();
-  const area = (name, label) => html`
-    <${Field} id=${`${id}-${name}`} label=${label}>
-      ${(props) => html`<textarea ...${props} rows="4" spellcheck=${false} maxlength="16384" value=${schemas[name]} onChange=${(event) => onChange({ ...schemas, [name]: event.target.value.trim() })}></textarea>`}
-    <//>`;
-  return html`
-    <details class="schemas" open=${false}>
-      <summary>Avro schemas${schemas.key_schema || schemas.value_schema ? " (in use)" : ""}</summary>
-      ${area("value_schema", "Schema of values")}
-      ${area("key_schema", "Schema of keys")}
-      <p class="muted">Kept in this browser for this topic. Records with and without the prefix of a schema registry are read.</p>
-    </details>`;
-};
-
-/** The Avro schemas of a topic, kept in the browser. */
+/** The schemas of a topic that the reader has given, kept in the browser. */
 function useSchemas(topic) {
   const name = `sskafka.schemas.${topic}`;
   const [schemas, setSchemas] = useState(() => {
