@@ -1,4 +1,5 @@
-"""Measure SSKafka alone (`sskafka`), compared with Apache Kafka (`compare`), or a running broker (`attach`).
+"""Measure SSKafka alone (`sskafka`), compared with Apache Kafka (`compare`) or with another checkout of SSKafka
+(`versions`), or a running broker (`attach`).
 
 `--brokers 3` measures replicated writes to a cluster of that size instead of a single broker.
 """
@@ -13,9 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.apache_kafka import resolve_kafka_libs
-from benchmarks.brokers import Broker, BrokerKind, apache_kafka_kind, sskafka_kind
+from benchmarks.brokers import Broker, BrokerKind, apache_kafka_kind, checkout_kind, sskafka_kind
 from benchmarks.clusters import ClusterKind
 from benchmarks.generator import PROGRAM, LoadFailedError
+from benchmarks.goals import beside_apache_kafka, beside_the_version_before
 from benchmarks.machine import describe
 from benchmarks.maven import ROOT, UnavailableError
 from benchmarks.probe import NotReadyError
@@ -57,6 +59,8 @@ def _parser() -> argparse.ArgumentParser:
     modes = parser.add_subparsers(dest="mode", required=True)
     modes.add_parser("sskafka", parents=[common], help="start SSKafka and measure it")
     modes.add_parser("compare", parents=[common], help="SSKafka and Apache Kafka, in alternating rounds")
+    versions = modes.add_parser("versions", parents=[common], help="this checkout and another, in alternating rounds")
+    versions.add_argument("--before", required=True, type=Path, metavar="DIR", help="the other checkout")
     attach = modes.add_parser("attach", parents=[common], help="measure a running broker")
     attach.add_argument("--bootstrap", required=True, metavar="HOST:PORT")
     attach.add_argument("--pid", required=True, type=int, help="process whose CPU time and memory are measured")
@@ -72,6 +76,8 @@ def _measure(arguments: argparse.Namespace, scenarios: Sequence[Scenario], exten
     kinds: list[BrokerKind] = [sskafka_kind()]
     if arguments.mode == "compare":
         kinds.append(apache_kafka_kind(resolve_kafka_libs()))
+    if arguments.mode == "versions":
+        kinds.append(checkout_kind(arguments.before.resolve()))
     if arguments.brokers > 1:
         kinds = [ClusterKind(kind, arguments.brokers) for kind in kinds]
     directory = arguments.dir / f"data-{os.getpid()}"
@@ -92,7 +98,8 @@ def _publish(
         f"{extent.rounds} rounds after {extent.warm_up_rounds} warm-up rounds, medians; ± is half the spread", command
     )
     about["date"] = time.strftime("%Y-%m-%d")
-    shown = tables(results, scenarios, os.cpu_count() or 1)
+    goals = beside_the_version_before if arguments.mode == "versions" else beside_apache_kafka
+    shown = tables(results, scenarios, os.cpu_count() or 1, goals)
     print(plain_text(shown, about), end="")
     if arguments.markdown:
         arguments.markdown.write_text(markdown(shown, about))

@@ -10,7 +10,7 @@ OPENSSL_HEADER := /usr/include/openssl/ssl.h
 RDKAFKA_LIBRARY = $(firstword $(wildcard $(abspath $(VENV))/lib/python3*/site-packages/confluent_kafka.libs/librdkafka-*.so*))
 BENCH_OPTIONS ?=
 
-.PHONY: load bench bench-console bench-hot-path bench-request-cpu bench-grid bench-cluster bench-cores bench-growth bench-transactions bench-groups bench-http bench-kafka bench-compaction bench-failover bench-spark bench-pipeline-latency bench-pipeline-batch
+.PHONY: load bench bench-before bench-console bench-hot-path bench-request-cpu bench-grid bench-cluster bench-cores bench-growth bench-transactions bench-groups bench-http bench-kafka bench-compaction bench-failover bench-spark bench-pipeline-latency bench-pipeline-batch
 
 load: $(LOAD) ## Build the load generator of the benchmarks
 
@@ -31,6 +31,12 @@ $(LOAD): $(LOAD_SOURCES) $(LOAD_HEADERS) $(STAMP) | $(RDKAFKA_HEADER) $(OPENSSL_
 
 bench: $(LOAD) ## Measure SSKafka alone (BENCH_OPTIONS="--quick" for a short run)
 	$(BIN)/python -m benchmarks sskafka $(BENCH_OPTIONS)
+
+bench-before: $(LOAD) ## Compare this checkout with the commit BEFORE, in alternating rounds
+	@test -n "$(BEFORE)" || { echo "name the commit to compare with: make bench-before BEFORE=COMMIT" >&2; exit 1; }
+	rm -rf build/before && mkdir -p build/before
+	git archive $(BEFORE) | tar -x -C build/before
+	$(BIN)/python -m benchmarks versions --before build/before $(BENCH_OPTIONS)
 
 bench-hot-path: $(STAMP) ## Measure the CPU time of the produce path in one process (SSKAFKA_PURE=1: uncompiled)
 	$(BIN)/python -m benchmarks.hot_path $(BENCH_OPTIONS)

@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.apache_kafka import BROKER_HEAP, PERFORMANCE_OPTIONS, KafkaLibs, run_tool
+from benchmarks.maven import UnavailableError
 from benchmarks.probe import NotReadyError, Startup, wait_until_ready
 from sskafka.broker.local_security import make_certificates, tls_settings
 from sskafka.runtime.tls.authority import CA_CERTIFICATE
@@ -106,6 +107,15 @@ class TlsKind(BrokerKind):
 def sskafka_kind() -> BrokerKind:
     program = Path(sys.executable).with_name("sskafka")
     return BrokerKind("SSKafka", lambda properties: [str(program), "start", str(properties)], lambda *_: None)
+
+
+def checkout_kind(checkout: Path) -> BrokerKind:
+    """Return SSKafka of another checkout, run by this environment's interpreter and libraries."""
+    source = checkout / "src"
+    if not (source / "sskafka").is_dir():
+        raise UnavailableError(f"{checkout} is no checkout of SSKafka: it has no src/sskafka")
+    program = ["env", f"PYTHONPATH={source}", sys.executable, "-P", "-m", "sskafka", "start"]
+    return BrokerKind("SSKafka before", lambda properties: [*program, str(properties)], lambda *_: None)
 
 
 def apache_kafka_kind(libs: KafkaLibs) -> BrokerKind:

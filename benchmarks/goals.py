@@ -1,5 +1,6 @@
-"""Goals: ratios to Apache Kafka, and absolute bounds (1.5 times the figures of the prototype)."""
+"""Goals: ratios to Apache Kafka and to an earlier version, and bounds (1.5 times the figures of the prototype)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchmarks.results import CPU_PER_GIGABYTE, CPU_PER_REQUEST, P50, P99, RATE, Measure
@@ -66,8 +67,19 @@ ABSOLUTE_GOALS: dict[tuple[str, str], Goal] = {
 }
 
 
-def ratio_goal(scenario_key: str, measure: Measure) -> Goal | None:
-    return RATIO_GOALS.get((scenario_key, measure.name))
+NO_SLOWER: dict[str, Goal] = {RATE.name: at_least(0.97), P50.name: at_most(1.03)}
+"""By measure: what a version may lose to the one before it."""
+
+RatioGoals = Callable[[str, str], Goal | None]
+"""Return the goal for the ratio of a scenario, or "process", and the name of a measure."""
+
+
+def beside_apache_kafka(scenario_key: str, measure: str) -> Goal | None:
+    return RATIO_GOALS.get((scenario_key, measure))
+
+
+def beside_the_version_before(scenario_key: str, measure: str) -> Goal | None:
+    return NO_SLOWER.get(measure)
 
 
 def absolute_goal(scenario_key: str, measure: Measure) -> Goal | None:

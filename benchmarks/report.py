@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from benchmarks.goals import (
     ABSOLUTE_GOALS,
-    RATIO_GOALS,
     RSS_AFTER_LOAD,
     RSS_IDLE,
     START_UP,
     Goal,
+    RatioGoals,
     absolute_goal,
-    ratio_goal,
+    beside_apache_kafka,
 )
 from benchmarks.results import (
     CPU_PER_GIGABYTE,
@@ -46,8 +46,13 @@ class Table:
     rows: list[tuple[str, ...]]
 
 
-def tables(results: Sequence[BrokerResult], scenarios: Sequence[Scenario], machine_cores: int) -> list[Table]:
-    """One broker: its figures and the absolute goals. Two brokers: both figures and their ratios."""
+def tables(
+    results: Sequence[BrokerResult],
+    scenarios: Sequence[Scenario],
+    machine_cores: int,
+    goals: RatioGoals = beside_apache_kafka,
+) -> list[Table]:
+    """One broker: its figures and the absolute goals. Two brokers: both figures, their ratios and `goals` for these."""
     if len(results) == 1:
         figures = Table(
             "Figures", ("scenario", "measure", results[0].name, "goal", "reached"), _single_rows(results[0], scenarios)
@@ -55,7 +60,9 @@ def tables(results: Sequence[BrokerResult], scenarios: Sequence[Scenario], machi
     else:
         first, second = results
         heading = ("scenario", "measure", first.name, second.name, "ratio", "goal", "reached")
-        figures = Table(f"{first.name} compared with {second.name}", heading, _ratio_rows(first, second, scenarios))
+        figures = Table(
+            f"{first.name} compared with {second.name}", heading, _ratio_rows(first, second, scenarios, goals)
+        )
     return [figures, _busy_table(results, scenarios, machine_cores)]
 
 
@@ -78,7 +85,9 @@ def _single_rows(result: BrokerResult, scenarios: Sequence[Scenario]) -> list[tu
     return rows
 
 
-def _ratio_rows(first: BrokerResult, second: BrokerResult, scenarios: Sequence[Scenario]) -> list[tuple[str, ...]]:
+def _ratio_rows(
+    first: BrokerResult, second: BrokerResult, scenarios: Sequence[Scenario], goals: RatioGoals
+) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for scenario in scenarios:
         for measure in MEASURES[scenario.load]:
@@ -90,13 +99,13 @@ def _ratio_rows(first: BrokerResult, second: BrokerResult, scenarios: Sequence[S
                         scenario.title,
                         measure.name,
                         *texts,
-                        *_ratio(ours.median, theirs.median, ratio_goal(scenario.key, measure)),
+                        *_ratio(ours.median, theirs.median, goals(scenario.key, measure.name)),
                     )
                 )
     for (name, ours_value, unit), (_, theirs_value, _) in zip(
         _process_figures(first), _process_figures(second), strict=True
     ):
-        ratio = _ratio(ours_value, theirs_value, RATIO_GOALS.get((_process(scenarios), name)))
+        ratio = _ratio(ours_value, theirs_value, goals(_process(scenarios), name))
         rows.append(("process", f"{name} {unit}", f"{ours_value:.2f}", f"{theirs_value:.2f}", *ratio))
     return rows
 
