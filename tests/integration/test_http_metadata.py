@@ -81,17 +81,16 @@ def test_segments_batches_and_index_entries(broker: BrokerProcess, http: HttpCli
     assert (found["broker_id"], found["left_out"]) == (1, 0)
     assert found["directory"].endswith("segmented-0")
     assert [segment["is_active"] for segment in found["segments"]][:1] == [True]
-    records, position = 0, 0
+    records, position, codecs = 0, 0, set()
     oldest = found["segments"][-1]["base_offset"]
     while position is not None:
         page = ok(http.get(f"{path}/{oldest}/batches?position={position}&limit=10"))
         assert page["problem"] is None
-        assert "lz4" in {
-            batch["compression"] for batch in page["batches"]
-        }  # librdkafka leaves some small ones as they are
+        codecs |= {batch["compression"] for batch in page["batches"]}
         assert all(batch["is_valid"] and batch["producer_id"] is not None for batch in page["batches"])
         records += sum(batch["records"] for batch in page["batches"])
         position = page["next_position"]
+    assert "lz4" in codecs  # librdkafka leaves small batches uncompressed, so a page may have none
     newer = found["segments"][-2]["base_offset"] if len(found["segments"]) > 1 else 200
     assert records == newer - oldest
     assert ok(http.get(f"{path}/{oldest}/index?limit=500"))["next_entry"] is None
