@@ -25,7 +25,7 @@ ISSUER, AUDIENCE = "https://issuer.example", "kafka"
 class SecureBroker(BrokerProcess):
     def __init__(self, directory: Path, settings: dict[str, object] | None = None) -> None:
         self.certificates = Certificates(directory / "certificates")
-        self.key_store = self.certificates.issue("server.pem", "localhost", "127.0.0.1")
+        self.key_store = self.certificates.issue("server.pem", "localhost", "127.0.0.1", unit="server")
         self._signing_key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         key_set = directory / "keys.json"
         public = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(self._signing_key.public_key()))

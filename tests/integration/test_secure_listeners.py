@@ -2,6 +2,8 @@
 
 import asyncio
 import ssl
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -155,7 +157,7 @@ def test_bad_client_certificates_are_refused(broker: SecureBroker, tmp_path: Pat
     assert ("certificate expired" if is_expired else "unknown ca") in text
 
 
-def subject_of(address: str, ca: Path) -> Any:
+def serial_of(address: str, ca: Path) -> Any:
     host, port = address.rsplit(":", 1)
     context = ssl.create_default_context(cafile=str(ca))
     import socket
@@ -168,10 +170,30 @@ def subject_of(address: str, ca: Path) -> Any:
         return certificate["serialNumber"]
 
 
+@pytest.mark.parametrize(
+    ("listener", "protocol", "said"),
+    [
+        ("SSL", "PLAINTEXT", "a listener with TLS needs security.protocol"),
+        ("PLAINTEXT", "SSL", "closed the connection during the TLS handshake; is it a listener with TLS"),
+        ("PLAINTEXT", "SASL_PLAINTEXT", "does not accept PLAIN; it accepts no login"),
+        ("SASL_PLAINTEXT", "PLAINTEXT", "a listener that needs a login closes connections without one"),
+    ],
+)
+def test_the_command_says_that_the_protocol_is_another_one(
+    broker: SecureBroker, listener: str, protocol: str, said: str
+) -> None:
+    login = {"security.protocol": protocol, "sasl.mechanism": "PLAIN", "sasl.username": "alice", "sasl.password": "p"}
+    words = [f"-X{name}={value}" for name, value in {**login, "ssl.ca.location": broker.certificates.ca}.items()]
+    command = [sys.executable, "-m", "sskafka", "topic", "list", "-b", broker.at(listener), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert said in done.stderr
+
+
 def test_a_replaced_certificate_file_is_used_without_a_restart(broker: SecureBroker) -> None:
-    before = subject_of(broker.at("SSL"), broker.certificates.ca)
-    broker.certificates.issue("server.pem", "localhost", "127.0.0.1")
-    wait_until(lambda: subject_of(broker.at("SSL"), broker.certificates.ca) != before, "the old certificate is served")
+    before = serial_of(broker.at("SSL"), broker.certificates.ca)
+    broker.certificates.issue("server.pem", "localhost", "127.0.0.1", unit="server")
+    wait_until(lambda: serial_of(broker.at("SSL"), broker.certificates.ca) != before, "the old certificate is served")
 
 
 def alter(broker: SecureBroker, name: str, value: str) -> None:
@@ -184,11 +206,11 @@ def alter(broker: SecureBroker, name: str, value: str) -> None:
 
 
 def test_a_certificate_is_changed_by_alter_configs(broker: SecureBroker) -> None:
-    before = subject_of(broker.at("SASL_SSL"), broker.certificates.ca)
-    other = broker.certificates.issue("other-server.pem", "localhost")
+    before = serial_of(broker.at("SASL_SSL"), broker.certificates.ca)
+    other = broker.certificates.issue("other-server.pem", "localhost", "127.0.0.1", unit="server")
     alter(broker, "listener.name.sasl_ssl.ssl.keystore.location", str(other))
     wait_until(
-        lambda: subject_of(broker.at("SASL_SSL"), broker.certificates.ca) != before, "the old certificate is served"
+        lambda: serial_of(broker.at("SASL_SSL"), broker.certificates.ca) != before, "the old certificate is served"
     )
     with pytest.raises(KafkaException, match="cannot be read"):
         alter(broker, "listener.name.sasl_ssl.ssl.keystore.location", "/nowhere.pem")

@@ -49,6 +49,7 @@ class SecureListeners:
         self._image = image
         self._contexts: dict[Endpoint, ReloadingContext] = {}
         self._mechanisms: dict[str, dict[str, SaslMechanism]] = {}
+        self._change: asyncio.Task[None] | None = None
         self._keys: list[OAuthKeys] = []
         self._tokens = TokenCredentials(settings["delegation.token.secret.key"], image)
 
@@ -70,12 +71,25 @@ class SecureListeners:
     def apply(self, settings: Settings) -> None:
         """Use other settings for new connections. Log an error for settings that cannot be used."""
         self._settings = settings
-        for listener, source in self._contexts.items():
-            options = tls_options(settings, listener.name, client_auth(settings, listener))
-            if options != source.options or source.is_stale:
-                asyncio.get_running_loop().run_in_executor(None, _change, listener.name, source, options)
         for name, mechanisms in self._mechanisms.items():
             self._change_mechanisms(name, mechanisms)
+        if self._change is None or self._change.done():
+            self._change = asyncio.get_running_loop().create_task(self._follow())
+
+    async def settled(self) -> None:
+        """Wait until the listeners use the certificates of the last settings."""
+        while self._change is not None and not self._change.done():
+            await self._change
+
+    async def _follow(self) -> None:
+        """Change certificates one after the other: of two changes, the later one must win."""
+        settings = None
+        while settings is not self._settings:
+            settings = self._settings
+            for listener, source in list(self._contexts.items()):
+                options = tls_options(settings, listener.name, client_auth(settings, listener))
+                if options != source.options or source.is_stale:
+                    await asyncio.to_thread(_change, listener.name, source, options)
 
     def check(self, wanted: Settings) -> None:
         """Raise SettingError if listeners cannot use the keys and certificates of the new settings. This blocks."""

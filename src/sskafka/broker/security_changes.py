@@ -71,6 +71,7 @@ class SecurityChanges:
     async def check(self, current: Settings, wanted: Settings) -> None:
         """Raise SettingError if this node cannot use the new settings, or could not reach other nodes with them."""
         secure = self._secure()
+        await secure.settled()
         await asyncio.to_thread(secure.check, wanted)
         await asyncio.to_thread(_check_stores_of_links, wanted)
         before = {login.endpoint.name: login for login in node_logins(current)}

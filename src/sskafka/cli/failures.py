@@ -8,6 +8,7 @@ from sskafka.cli.usage import UsageError
 from sskafka.client.errors import (
     BrokerUnavailableError,
     ClientError,
+    ConnectionLostError,
     NoOffsetForPartitionError,
     UnknownPartitionError,
     UnknownTopicError,
@@ -41,6 +42,7 @@ _ACLS = "`sskafka acl list --principal User:NAME` shows to an administrator what
 _HINT_BY_KIND: dict[type[Exception], str] = {  # the first match counts
     UsageError: "--help",
     BrokerUnavailableError: "`sskafka start` starts a broker; -b HOST:PORT names another one",
+    ConnectionLostError: "a listener that needs a login closes connections without one: --command-config FILE names it",
     UnknownPartitionError: "`sskafka topic describe NAME -p` shows the partitions",
     UnknownTopicError: f"{_TOPICS}, `sskafka topic create NAME` creates one",
     NoOffsetForPartitionError: "-o start or -o end; `sskafka topic describe NAME -p` shows what is there",

@@ -73,6 +73,10 @@ class ConnectionOptions:
     traffic: Traffic = NOT_REPORTED
     """Counts what is sent and received."""
 
+    @property
+    def uses_tls(self) -> bool:
+        return self.security is not None and self.security.protocol.endswith("SSL")
+
     def connect_timeout_after(self, failures: int) -> int:
         """Return the connect timeout in milliseconds after this many failed attempts."""
         longest = max(self.connect_timeout_ms, self.connect_timeout_max_ms)
@@ -100,12 +104,16 @@ async def connect(
         reason = getattr(error, "verify_message", "") or error.reason or str(error)
         raise AuthenticationFailedError(f"SSL handshake with {address} failed: {reason}") from error
     except OSError as error:
+        if options.uses_tls and isinstance(error, ConnectionError) and not is_refusal(error):
+            text = f"{address} closed the connection during the TLS handshake; is it a listener with TLS?"
+            raise BrokerUnavailableError(text) from error
         refused = ConnectionRefusedByBrokerError if is_refusal(error) else BrokerUnavailableError
         raise refused(f"cannot connect to {address}: {_reason(error)}") from error
     except ConnectionLostError as error:
         if isinstance(connection.lost_by, ssl.SSLError):  # in TLS 1.3, a refused certificate is reported later
             raise AuthenticationFailedError(f"{address} refused this client: {_reason(connection.lost_by)}") from error
-        raise BrokerUnavailableError(f"{address} does not answer as a Kafka broker: {error}") from error
+        advice = "" if options.uses_tls else "; a listener with TLS needs security.protocol=SSL or SASL_SSL"
+        raise BrokerUnavailableError(f"{address} does not answer as a Kafka broker: {error}{advice}") from error
     finally:
         if not is_established:
             connection.abort("it could not be established")
@@ -147,7 +155,7 @@ def _reason(error: OSError) -> str:
     """Return a short reason; asyncio's own text for refused connections repeats the address, sometimes twice."""
     if isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error):
         return "connection refused"
-    return error.strerror or str(error)
+    return error.strerror or str(error) or type(error).__name__
 
 
 class BrokerConnection(asyncio.BufferedProtocol):

@@ -118,7 +118,7 @@ async def log_in(connection: RequestSender, login: SaslLogin, address: str) -> i
     handshake = await connection.request(SaslHandshakeRequest(login.mechanism), SaslHandshakeResponse)
     assert isinstance(handshake, SaslHandshakeResponse)
     if handshake.error_code != ErrorCode.NONE:
-        offered = ", ".join(handshake.mechanisms)
+        offered = ", ".join(handshake.mechanisms) or "no login: its security.protocol is not a SASL protocol"
         raise AuthenticationFailedError(f"{address} does not accept {login.mechanism}; it accepts {offered}")
     lifetime_ms = 0
 

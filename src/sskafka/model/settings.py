@@ -25,7 +25,7 @@ from sskafka.model.listeners import (
     parse_voters,
     protocol_of,
 )
-from sskafka.model.security.listener_settings import check_security
+from sskafka.model.security.listener_settings import check_security, unknown_listener_names
 from sskafka.model.setting import Fallback, Setting, SettingError, Value, nearest, split_list
 from sskafka.model.setting_sources import ConfiguredValue, Layer, static_values
 from sskafka.model.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
@@ -84,6 +84,10 @@ class Settings:
         except SettingError as error:
             raise SettingError(error.key, error.value, error.problem, settings.where(error.key)) from None
         settings.warnings += settings._unused_by_authorizer()
+        settings.warnings += [
+            f"{name} (from {settings.where(name)}): there is no such listener"
+            for name in unknown_listener_names(settings)
+        ]
         return settings
 
     def with_dynamic(self, this_broker: Mapping[str, str], all_brokers: Mapping[str, str]) -> "Settings":

@@ -99,6 +99,27 @@ def test_settings_of_missing_features_stop_the_start_with_cause_and_next_step(ke
     assert "hunter2" not in text
 
 
+def test_super_users_are_principals() -> None:
+    authorizer = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
+    for wrong in ("admin", "User:a;admin", "User:", ":a"):
+        with pytest.raises(SettingError, match=r"super\.users=.*such as User:alice"):
+            resolve({**authorizer, "super.users": wrong})
+    for right in ("", "User:a", "User:a; User:CN=b,OU=c;", "Group:g:h"):
+        resolve({**authorizer, "super.users": right})
+
+
+@pytest.mark.parametrize("protocol_map", [{}, {"listener.security.protocol.map": "CLIENTS:PLAINTEXT,LATER:SSL"}])
+def test_a_prefix_of_no_listener_is_reported(protocol_map: dict[str, str]) -> None:
+    """A setting for a misspelled listener protects nothing."""
+    own = {"listeners": "CLIENTS://:9092", **protocol_map}
+    (warning,) = resolve({**own, "listener.name.cliens.ssl.client.auth": "required"}).warnings
+    assert warning == "listener.name.cliens.ssl.client.auth (from server.properties): there is no such listener"
+    for known in ("clients", "http"):
+        assert resolve({**own, f"listener.name.{known}.ssl.client.auth": "required"}).warnings == []
+    later = resolve({**own, "listener.name.later.ssl.client.auth": "required"}).warnings
+    assert bool(later) is not bool(protocol_map)
+
+
 def test_super_users_without_an_authorizer_are_reported() -> None:
     (warning,) = resolve({"super.users": "User:admin"}).warnings
     assert warning == (

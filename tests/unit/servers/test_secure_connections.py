@@ -31,6 +31,7 @@ from sskafka.servers.kafka.listener import AUTHENTICATION_TICKS_MAX
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.security.listener_security import ListenerSecurity, TlsSecurity
 from sskafka.servers.kafka.security.sasl_connection import SaslConnection
+from sskafka.servers.kafka.security.tls_transport import TlsTransport
 from sskafka.wire.apis import ApiKey
 from sskafka.wire.codec import decode
 from sskafka.wire.header import decode_response_header
@@ -301,6 +302,49 @@ def test_a_stalled_or_garbled_handshake_ends_without_harm(tmp_path: Path) -> Non
         await served.listener.stop()
 
     asyncio.run(run())
+
+
+def test_a_response_that_is_ready_after_the_end_of_the_tls_session_is_dropped(tmp_path: Path) -> None:
+    """The client has said goodbye while a request of it waited. Its response must not disturb those of others."""
+    certificates = Certificates(tmp_path)
+    trusting = client_context(TlsOptions(truststore_location=str(certificates.ca)))
+
+    async def run() -> None:
+        served, port = await serving(tls_security(certificates))
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting, server_hostname="localhost")
+        writer.write(len(METADATA).to_bytes(4, "big") + METADATA)
+        await reader.readexactly(4)
+        (leaving,) = served.listener._connections
+        transport = leaving._transport
+        assert isinstance(transport, TlsTransport)
+        transport.close()  # as after close_notify of the client
+        transport.buffer_updated(0)
+        leaving.put_out(b"late")
+        leaving.flush()
+        transport.writelines([b"later", bytes(100_000)])
+        assert (await metadata_over(port, trusting))[:4] == b"\0\0\0\x09"
+        writer.close()
+        await served.listener.stop()
+
+    asyncio.run(run())
+
+
+def test_a_connection_that_cannot_be_written_to_does_not_delay_the_others() -> None:
+    async def run() -> tuple[bool, bytes]:
+        served = Served(sasl_only())
+        (broken, broken_wire), (other, wire) = served.connect(), served.connect()
+
+        def fail(data: object) -> None:
+            raise RuntimeError("no way to write")
+
+        broken_wire.write = fail  # type: ignore[method-assign]
+        for connection in (broken, other):
+            connection.put_out(b"response")
+            served.listener.flush_soon(connection)
+        await until(lambda: wire.written)
+        return broken.closed, bytes(wire.written)
+
+    assert asyncio.run(run()) == (True, b"response")
 
 
 def test_a_lost_connection_is_freed_at_once(tmp_path: Path) -> None:

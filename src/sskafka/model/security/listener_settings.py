@@ -6,7 +6,7 @@ listener.name.NAME.MECHANISM.SETTING    for one SASL mechanism of a listener
 
 from typing import TYPE_CHECKING
 
-from sskafka.model.listeners import HTTP_NAME, PLAINTEXT, Endpoint
+from sskafka.model.listeners import HTTP_NAME, PLAINTEXT, Endpoint, parse_protocol_map
 from sskafka.model.security.certificate_names import MappingRuleError, parse_mapping_rules
 from sskafka.model.security.jaas import JaasError, LoginModule, parse_jaas
 from sskafka.model.security.sasl_messages import OAUTHBEARER, PLAIN
@@ -51,6 +51,7 @@ def client_auth(settings: "Settings", listener: Endpoint) -> str:
 def check_security(settings: "Settings") -> None:
     """Raise SettingError if listeners cannot authenticate their clients as configured."""
     _check_jaas(settings)
+    _check_super_users(settings)
     _check_links(settings)
     _check_adr(settings)
     http = settings.http_endpoint
@@ -126,6 +127,29 @@ def _reaches_voters(settings: "Settings", endpoint: Endpoint) -> bool:
     """Return whether voters on other nodes are reached at listeners like `endpoint`."""
     is_alone = set(settings["process.roles"]) == {"broker", "controller"} and len(settings.voters) < 2
     return not is_alone and endpoint.name == settings.quorum_endpoint.name
+
+
+def _check_super_users(settings: "Settings") -> None:
+    """Raise SettingError for a super user that no principal can be, as Apache Kafka does."""
+    if not settings["authorizer.class.name"]:
+        return
+    for item in (settings["super.users"] or "").split(";"):
+        kind, _, name = item.strip().partition(":")
+        if item.strip() and not (kind and name):
+            problem = f"expected principals such as User:alice, separated by semicolons, not {item.strip()!r}"
+            raise SettingError("super.users", settings["super.users"], problem)
+
+
+def unknown_listener_names(settings: "Settings") -> list[str]:
+    """Return the static settings with the prefix of a listener that this node neither has nor names."""
+    named = {listener.name for listener in (*settings.listeners, *settings.controller_listeners)}
+    named |= {HTTP_NAME, *(name.upper() for name in settings["controller.listener.names"])}
+    if settings["inter.broker.listener.name"]:
+        named.add(settings["inter.broker.listener.name"].upper())
+    if "listener.security.protocol.map" in settings.static:
+        named |= {name.upper() for name in parse_protocol_map(settings["listener.security.protocol.map"])}
+    prefixed_names = [name for name in settings.static if name.startswith("listener.name.")]
+    return [name for name in prefixed_names if name.split(".")[2].upper() not in named]
 
 
 def _check_jaas(settings: "Settings") -> None:

@@ -207,7 +207,10 @@ class Listener:
     def _flush_all(self) -> None:
         connections, self._to_flush = self._to_flush, []
         for connection in connections:
-            connection.flush()
+            try:
+                connection.flush()
+            except Exception as error:  # the responses of other connections must not wait
+                connection.abort_after(error, None)
 
     def read_in_background(self, part: FileSlice, done: Callable[[Buffer | None], None]) -> None:
         """Read from the disk in a thread, because the read would block the event loop.

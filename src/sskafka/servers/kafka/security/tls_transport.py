@@ -160,7 +160,8 @@ class TlsTransport(StreamProtocol):
     def _read(self, received_bytes: int = 0) -> None:
         """Decrypt what has arrived, and pass it on in pieces as large as the connection's buffer."""
         connection, tls, incoming = self._connection, self._tls, self._incoming
-        assert tls is not None
+        if tls is None:  # the session has ended
+            return
         has_more, is_at_end = True, False
         while has_more and not self._reading_paused and not connection.closed:
             view = connection.get_buffer(-1)
@@ -264,6 +265,7 @@ class TlsTransport(StreamProtocol):
             with suppress(ssl.SSLError):  # the client has not said so, too; nobody waits for that
                 self._tls.unwrap()
             self._send_encrypted()
+            self._tls = None  # responses that become ready before the socket is closed are dropped
         self._socket.close()
 
     def abort(self) -> None:
