@@ -28,10 +28,15 @@ class Expectations:
     end_offset: int | None  # the base offset of the next segment
 
 
+class UnexpectedEpochError(CorruptBatchError):
+    """The leader epoch of a batch contradicts the leader-epoch-checkpoint."""
+
+
 class CheckedSegment(NamedTuple):
     good_bytes: int
     end_offset: int  # of the valid batches
     problem: str | None  # what is wrong after them
+    is_epoch_unexpected: bool = False  # the problem: the next batch contradicts the leader-epoch-checkpoint
 
 
 def verify_segment(segment: Segment, expected: Expectations) -> CheckedSegment:
@@ -44,7 +49,8 @@ def verify_segment(segment: Segment, expected: Expectations) -> CheckedSegment:
         check.check_end()
     except CorruptBatchError as error:
         good_bytes = check.good_bytes
-        return CheckedSegment(good_bytes, check.good_offset, f"{segment!r} at byte {good_bytes}: {error}")
+        problem = f"{segment!r} at byte {good_bytes}: {error}"
+        return CheckedSegment(good_bytes, check.good_offset, problem, isinstance(error, UnexpectedEpochError))
     return CheckedSegment(size_bytes, check.good_offset, None)
 
 
@@ -129,4 +135,4 @@ class BatchCheck:
             raise CorruptBatchError(f"leader epoch {header.leader_epoch} follows {self._epoch}")
         known = self._expected.epochs.epoch_of(header.base_offset)
         if known != NO_EPOCH and header.leader_epoch not in {known, NO_EPOCH}:
-            raise CorruptBatchError(f"leader epoch {header.leader_epoch} where {known} wrote")
+            raise UnexpectedEpochError(f"leader epoch {header.leader_epoch} where {known} wrote")

@@ -5,7 +5,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from logs import DIRECTORY, NOW_MS, append, batch, marker, read_bytes, read_records, reopen
+from logs import DIRECTORY, NOW_MS, append, batch, marker, read_bytes, read_records, reopen, values
 from simulated_disk import SimulatedDisk
 
 from sskafka.records.batch import iter_headers
@@ -213,6 +213,30 @@ def test_epochs_are_made_anew_when_the_file_is_lost_or_torn(disk: SimulatedDisk)
         assert again.epochs.entries == [(0, 0), (2, 2), (5, 3)], f"cut at {size}"
     disk.remove(name)
     assert reopen(disk, was_clean_stop=True).epochs.entries == [(0, 0), (2, 2), (5, 3)]
+
+
+@pytest.mark.parametrize("segment_bytes", [200, 10_000])
+def test_epochs_that_contradict_all_batches_are_made_anew(disk: SimulatedDisk, segment_bytes: int) -> None:
+    """A flipped bit in the file, which has no checksum, must not truncate the log."""
+    config = LogConfig(segment_bytes=segment_bytes)
+    log = reopen(disk, config)
+    for number in range(6):
+        append(log, b"%d" % number)
+    log.flush()
+    disk.nodes[f"{DIRECTORY}/leader-epoch-checkpoint"].data[:] = b"0\n1\n1 0\n"
+    again = reopen(disk, config, recovery_point=6)
+    assert values(read_records(again)) == [b"%d" % number for number in range(6)]
+    assert again.epochs.entries == [(0, 0)]
+
+
+def test_batches_of_an_epoch_that_another_one_replaced_are_truncated(disk: SimulatedDisk) -> None:
+    """After a crash a truncated end of a file may be there again. Its batches agree with each other."""
+    log = reopen(disk)
+    for number in range(6):
+        append(log, b"%d" % number)
+    log.flush()
+    disk.nodes[f"{DIRECTORY}/leader-epoch-checkpoint"].data[:] = b"0\n2\n0 0\n3 4\n"
+    assert reopen(disk, recovery_point=6).log_end_offset == 4
 
 
 def test_a_snapshot_torn_at_any_byte_is_made_anew(disk: SimulatedDisk) -> None:

@@ -15,6 +15,7 @@ verified by few threads and synced by many.
 import logging
 import os
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
@@ -284,6 +285,10 @@ class _Opening:
             following = self._segments[index + 1].base_offset if index + 1 < len(self._segments) else None
             self.verified_segments += segment.size_bytes > 0
             verdict = verify_segment(segment, Expectations(self._epochs, gapless_from, following))
+            if verdict.is_epoch_unexpected and self._are_epochs_wrong():
+                self._forget_epochs()
+                gapless_from = None
+                verdict = verify_segment(segment, Expectations(self._epochs, gapless_from, following))
             self._refuse_to_lose(segment, verdict)
             rebuild_segment(segment, verdict.good_bytes, self._replay)
             if verdict.problem is not None:
@@ -293,6 +298,25 @@ class _Opening:
                 segment.seal()
                 self._snapshots.take(self._producers, following)
                 state_at = following
+
+    def _are_epochs_wrong(self) -> bool:
+        """Return whether it is the leader-epoch-checkpoint that is damaged, and not a batch: the oldest two batches of
+        the log contradict it, too, or the first two of the newest segment that needs no verification."""
+        trusted = [segment for segment in self._segments if segment.base_offset not in self._suspects]
+        try:
+            return any(self._contradicts_epochs(segment) for segment in (self._segments[0], *trusted[-1:]))
+        except CorruptBatchError:
+            return False
+
+    def _contradicts_epochs(self, segment: Segment) -> bool:
+        headers = [header for _, header in islice(segment.headers(), 2)]
+        known = {self._epochs.epoch_of(header.base_offset) for header in headers}
+        return len(headers) == 2 and not known & {NO_EPOCH, *(header.leader_epoch for header in headers)}
+
+    def _forget_epochs(self) -> None:
+        path = os.path.join(self._directory, leader_epochs.FILE_NAME)
+        _log.warning("%s does not match the batches; the file is rebuilt from the log", path)
+        self._epochs = LeaderEpochs(self._disk, path, [])
 
     def _refuse_to_lose(self, segment: Segment, verdict: CheckedSegment) -> None:
         if verdict.problem is not None and self._kept_before is not None and verdict.end_offset < self._kept_before:
