@@ -2,7 +2,7 @@
 
 from random import Random
 
-from compacting import LIMITS, batches_of, compact, put
+from compacting import LIMITS, batches_of, committed_pairs, compact, put
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -125,7 +125,7 @@ class CompactionAgainstDict(RuleBasedStateMachine):
             return
         state: dict[bytes | None, bytes | None] = {}
         last_offset = -1
-        for offset, key, value in self._committed():
+        for offset, key, value in committed_pairs(self.log):
             assert offset > last_offset, "offsets in order"
             last_offset = offset
             state[key] = value
@@ -134,20 +134,6 @@ class CompactionAgainstDict(RuleBasedStateMachine):
                 assert value == self.model[key]
         alive = {key: value for key, value in self.model.items() if value is not None}
         assert {key: value for key, value in state.items() if value is not None} == alive
-
-    def _committed(self) -> list[tuple[int, bytes | None, bytes | None]]:
-        """As a read_committed consumer sees it: by the list of aborted transactions."""
-        ahead = sorted(self.log.aborted_transactions(0, self.log.log_end_offset), key=lambda one: one.first_offset)
-        aborting: set[int] = set()
-        found = []
-        for header, records in batches_of(self.log):
-            while ahead and ahead[0].first_offset <= header.last_offset:
-                aborting.add(ahead.pop(0).producer_id)
-            if header.is_control:
-                aborting.discard(header.producer_id)
-            elif not (header.is_transactional and header.producer_id in aborting):
-                found += [(record.offset, record.key, record.value) for record in records]
-        return found
 
     @invariant()
     def young_tombstones_are_there(self) -> None:

@@ -71,3 +71,19 @@ def pairs_of(log: Log) -> list[tuple[int, bytes | None, bytes | None]]:
         if not header.is_control
         for record in records
     ]
+
+
+def committed_pairs(log: Log) -> list[tuple[int, bytes | None, bytes | None]]:
+    """Offset, key and value as a read_committed consumer sees them: by the list of aborted transactions."""
+    aborted = log.aborted_transactions(log.log_start_offset, log.log_end_offset)
+    ahead = sorted(aborted, key=lambda one: one.first_offset)
+    aborting: set[int] = set()
+    found = []
+    for header, records in batches_of(log):
+        while ahead and ahead[0].first_offset <= header.last_offset:
+            aborting.add(ahead.pop(0).producer_id)
+        if header.is_control:
+            aborting.discard(header.producer_id)
+        elif not (header.is_transactional and header.producer_id in aborting):
+            found += [(record.offset, record.key, record.value) for record in records]
+    return found

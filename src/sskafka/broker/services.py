@@ -32,6 +32,7 @@ from sskafka.runtime.timer_wheel import TimerWheel
 from sskafka.servers.kafka.handlers.producers import ProducerIds
 from sskafka.servers.samples import topic_samples
 from sskafka.storage.disk import File
+from sskafka.storage.log import Log
 from sskafka.storage.log_manager import LogManager
 from sskafka.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from sskafka.wire.schema import Message
@@ -155,12 +156,16 @@ class BrokerServices:
         """Verify logs in the background. The scrubber is imported after the start, which it would slow down."""
         await asyncio.sleep(SCRUBBER_DELAY_S)
         context, links = self._context, self._cluster_links("scrubber")
-        first = self.logs.directories[0]
         self._scrubber = on_demand.LogScrubber(
-            self.replicas, self._effective_settings, context.clock, context.executor, links, first.disk, first.path
+            self.replicas, self._effective_settings, context.clock, context.executor, links, self.logs
         )
+        self._scrubber.on_replaced = self._batches_replaced
         self.replicas.on_unreadable = self._scrubber.suspect
         await self._scrubber.run()
+
+    def _batches_replaced(self, log: Log) -> None:
+        if self._cleaner is not None:
+            self._cleaner.metrics.may_clean_again(log)
 
     def suspect_file(self, file: File) -> None:
         """Verify the segment in which a reader has found a bad batch."""

@@ -52,7 +52,6 @@ class LogCleaner:
         self._settings = settings
         self._clock = clock
         self._executor = executor
-        self._being_cleaned: set[Log] = set()
         self._left_alone_until_ms: dict[Log, float] = {}
         self._lacks_resources: set[Log] = set()
         self._idle: list[CleanerChild] = []
@@ -91,7 +90,7 @@ class LogCleaner:
             chosen = self._choose()
             if chosen is None:
                 break
-            self._being_cleaned.add(chosen.log)
+            chosen.log.is_being_rewritten = True
             limits = _limits(settings, workers)
             started.add(asyncio.get_running_loop().create_task(self._clean(chosen, limits)))
         return started
@@ -110,7 +109,7 @@ class LogCleaner:
         return dirtiest(cleanable)
 
     def _is_left_alone(self, log: Log) -> bool:
-        if log in self._being_cleaned or log in self.metrics.uncleanable:
+        if log.is_being_rewritten or log in self.metrics.uncleanable:
             return True
         until_ms = self._left_alone_until_ms.get(log)
         if until_ms is not None and self._clock.monotonic_ms() >= until_ms:
@@ -127,7 +126,7 @@ class LogCleaner:
             if child is not None:
                 await self._clean_by(child, chosen, limits)
         finally:
-            self._being_cleaned.discard(log)
+            log.is_being_rewritten = False
 
     async def _clean_by(self, child: CleanerChild, chosen: CleanableLog, limits: CleaningLimits) -> None:
         try:
@@ -262,6 +261,10 @@ class CleanerMetrics:
         for log in [log for log in self._uncleanable if not log.is_in_service]:
             del self._uncleanable[log]
         return self._uncleanable
+
+    def may_clean_again(self, log: Log) -> None:
+        """Clean a log again: what could not be read in it was replaced."""
+        self._uncleanable.pop(log, None)
 
     def checked(self, cleanable: Sequence[CleanableLog]) -> None:
         self._last_run_ms = self._clock.monotonic_ms()

@@ -20,15 +20,18 @@ from concurrent.futures import Executor
 
 from sskafka.model.counters import Sample
 from sskafka.model.settings import Settings
-from sskafka.replication.batch_replacement import BatchReplacement, NotReplaceableError
+from sskafka.replication.batch_replacement import BatchReplacement
 from sskafka.replication.cluster_links import ClusterLinks
+from sskafka.replication.part_replacement import PartReplacement
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.replication.replica_reader import NotReplaceableError
 from sskafka.runtime.clock import Clock
 from sskafka.storage.damage import Damage
-from sskafka.storage.disk import Disk, File
+from sskafka.storage.disk import File
 from sskafka.storage.index_scrub import TRANSACTION_INDEX
 from sskafka.storage.log import Log
+from sskafka.storage.log_manager import LogManager
 from sskafka.storage.scrubbing import ScrubProgress, SegmentScrub, read_scrub_progress, write_scrub_progress
 from sskafka.storage.segment import Segment
 
@@ -50,22 +53,23 @@ class LogScrubber:
         clock: Clock,
         executor: Executor,
         links: ClusterLinks,
-        disk: Disk,
-        progress_directory: str,
+        logs: LogManager,
     ) -> None:
         self._replicas = replicas
         self._settings = settings
         self._clock = clock
         self._executor = executor
-        self._replacement = BatchReplacement(links, executor)
-        self._disk = disk
-        self._progress_directory = progress_directory
-        self._progress = read_scrub_progress(disk, progress_directory) or ScrubProgress(clock.now_ms())
+        parts = PartReplacement(links, executor, clock, self._bytes_per_second, logs.checkpoint_cleaned_offsets)
+        self._replacement = BatchReplacement(links, executor, parts)
+        self._disk, self._progress_directory = logs.directories[0].disk, logs.directories[0].path
+        self._progress = read_scrub_progress(self._disk, self._progress_directory) or ScrubProgress(clock.now_ms())
         self._saved_ms = -float(PROGRESS_INTERVAL_MS)
         self._retry_ms = 0.0
         self._suspects: set[tuple[Log, Segment]] = set()
         self._suspected_files: list[File] = []
         self._woken = asyncio.Event()
+        self.on_replaced: Callable[[Log], None] | None = None
+        """Called with a log whose last damaged range was replaced."""
         self.rounds = 0
         self.bytes_read = 0
         self.damaged_found = 0
@@ -177,8 +181,7 @@ class LogScrubber:
             log.log_directory.read_failed(error)
             return
         if not scrub.is_outdated(log):
-            for damage in scrub.found:
-                await self._found(partition, log, damage)
+            await self._found(partition, log, scrub.found)
             if scrub.wrong_indexes:
                 self._repair_indexes(log, scrub)
 
@@ -197,10 +200,13 @@ class LogScrubber:
                 log.log_directory.write_failed(error)
 
     async def _pause(self, size_bytes: int, step_ms: float) -> None:
-        rate: int = self._settings()["log.scrub.bytes.per.second"]
-        await self._wait(max(size_bytes / rate, step_ms * PAUSE_FACTOR / 1000))
+        await self._wait(max(size_bytes / self._bytes_per_second(), step_ms * PAUSE_FACTOR / 1000))
         await self._verify_suspects()
         await self._maybe_retry()
+
+    def _bytes_per_second(self) -> int:
+        rate: int = self._settings()["log.scrub.bytes.per.second"]
+        return rate
 
     async def _verify_suspects(self) -> None:
         files, self._suspected_files = self._suspected_files, []
@@ -219,23 +225,28 @@ class LogScrubber:
 
     # ---- damage
 
-    async def _found(self, partition: Partition, log: Log, damage: Damage) -> None:
-        if damage.end_offset <= log.log_start_offset or not log.note_damage(damage):
-            return
-        self.damaged_found += 1
-        _log.error(
-            "%s: offsets %d to %d are damaged on disk, at byte %d of segment %020d in %s: %s",
-            log.topic_partition,
-            damage.offset,
-            damage.end_offset - 1,
-            damage.position,
-            damage.segment_base_offset,
-            log.directory,
-            damage.problem,
-        )
-        await self._replace(partition, damage, is_first=True)
+    async def _found(self, partition: Partition, log: Log, found: list[Damage]) -> None:
+        """Note all ranges first: their replacement may concern more than one of them."""
+        new = [damage for damage in found if damage.end_offset > log.log_start_offset and log.note_damage(damage)]
+        self.damaged_found += len(new)
+        for damage in new:
+            _log.error(
+                "%s: offsets %d to %d are damaged on disk, at byte %d of segment %020d in %s: %s",
+                log.topic_partition,
+                damage.offset,
+                damage.end_offset - 1,
+                damage.position,
+                damage.segment_base_offset,
+                log.directory,
+                damage.problem,
+            )
+        for damage in new:
+            await self._replace(partition, damage, is_first=True)
 
     async def _replace(self, partition: Partition, damage: Damage, *, is_first: bool) -> None:
+        log = partition.log
+        if not log.is_damaged_at(damage):
+            return
         try:
             broker_id = await self._replacement.replace(partition, damage)
         except NotReplaceableError as error:
@@ -249,15 +260,19 @@ class LogScrubber:
                 error,
             )
             return
+        self._note_replaced(log, damage, broker_id)
+
+    def _note_replaced(self, log: Log, damage: Damage, broker_id: int) -> None:
         self.replaced += 1
-        partition.log.forget_damage(damage)
         _log.warning(
             "%s: the damaged offsets %d to %d were replaced by those of broker %d",
-            partition.topic_partition,
+            log.topic_partition,
             damage.offset,
             damage.end_offset - 1,
             broker_id,
         )
+        if log.damaged is None and self.on_replaced is not None:
+            self.on_replaced(log)
 
     async def _maybe_retry(self) -> None:
         now_ms = self._clock.monotonic_ms()

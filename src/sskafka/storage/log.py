@@ -45,7 +45,15 @@ class AppendInfo(NamedTuple):
 
 
 class Log(DurableLog):
-    __slots__ = ("_checks", "_flush_messages", "_rewriting", "first_dirty_offset", "has_gaps", "on_files_deleted")
+    __slots__ = (
+        "_checks",
+        "_flush_messages",
+        "_rewriting",
+        "first_dirty_offset",
+        "has_gaps",
+        "is_being_rewritten",
+        "on_files_deleted",
+    )
 
     def __init__(
         self,
@@ -62,6 +70,8 @@ class Log(DurableLog):
         """The log is compacted below this offset. The log cleaner sets it."""
         self.has_gaps = False
         """Whether the log was compacted, here or by the leader. Recovery must not take its gaps for lost records."""
+        self.is_being_rewritten = False
+        """Whether a cleaner or a replacement writes new segments. There is one at a time: both use `.cleaned` files."""
         self.on_files_deleted: Callable[[list[str]], None] | None = None
         self.configure(config)
 
@@ -190,8 +200,13 @@ class Log(DurableLog):
         """Roll a new segment if the active one is older than `segment.ms`, so that retention can delete it in time."""
         if not self._tail.is_roll_due(now_ms):
             return False
-        self._tail.roll(self.log_end_offset, now_ms)
+        self.roll(now_ms)
         return True
+
+    def roll(self, now_ms: int) -> None:
+        """Roll a new segment, unless the active one is empty."""
+        if self.segments.active.size_bytes:
+            self._tail.roll(self.log_end_offset, now_ms)
 
     # ---- what is replicated
 
@@ -301,13 +316,30 @@ class Log(DurableLog):
         old = self.segments.find_closed(base_offsets)
         if old is None or truncations != self._truncations:
             return False
+        self._swap_in(old, base_offsets[:1])
+        return True
+
+    def replace_part(self, before: list[Segment], end_offset: int, base_offsets: Sequence[int]) -> bool:
+        """Replace the segments below `end_offset` with the cleaned segments at `base_offsets` (part_writer.py).
+
+        Return False if the segments are no longer those of `before`, to which new ones may have been added. Damaged
+        ranges in the part are gone afterwards."""
+        if list(self.segments)[: len(before)] != before:
+            return False
+        old = [segment for segment in before if segment.base_offset < end_offset]
+        self._swap_in(old, base_offsets)
+        for damage in self.damaged or ():
+            if damage.end_offset <= end_offset:
+                self.forget_damage(damage)
+        return True
+
+    def _swap_in(self, old: list[Segment], base_offsets: Sequence[int]) -> None:
         self.log_directory.check_online()
         try:
-            paths = self._tail.swap_in(old)
+            paths = self._tail.swap_in(old, base_offsets)
         except OSError as error:
             raise self.log_directory.fail(error) from error
         self.has_gaps = True
         self._record_count.forget()
         if self.on_files_deleted is not None:
             self.on_files_deleted(paths)
-        return True

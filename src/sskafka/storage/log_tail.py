@@ -5,7 +5,7 @@ updates the producer state.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from sskafka.model.buffers import Buffer
 from sskafka.records.batch import CONTROL, LOG_OVERHEAD_BYTES, BatchHeader
@@ -19,7 +19,7 @@ from sskafka.storage.open_files import OpenFiles
 from sskafka.storage.producers.snapshots import ProducerSnapshots
 from sskafka.storage.producers.state import ProducerState
 from sskafka.storage.segment import LOG_SUFFIX, RELATIVE_OFFSET_MAX, Segment, file_stem
-from sskafka.storage.segment_swap import CLEANED_SUFFIX, SWAP_SUFFIX, rename_segment
+from sskafka.storage.segment_swap import SWAP_SUFFIX, offer_swap, rename_segment
 from sskafka.storage.segments import Segments
 from sskafka.storage.transactions.marker import maybe_read_marker
 
@@ -196,16 +196,17 @@ class LogTail:
         self._unsynced = [segment for segment in self._unsynced if segment not in removed]
         return paths
 
-    def swap_in(self, old: list[Segment]) -> list[str]:
-        """Replace the segments with the cleaned segment; segment_swap.py shows the steps.
+    def swap_in(self, old: list[Segment], base_offsets: Sequence[int]) -> list[str]:
+        """Replace the segments with the cleaned segments at `base_offsets`; segment_swap.py shows the steps.
 
         Return the paths of the old files, which are to be removed."""
-        disk, base_offset = self._log_directory.disk, old[0].base_offset
-        rename_segment(disk, self._directory, base_offset, CLEANED_SUFFIX, SWAP_SUFFIX)
-        disk.sync_directory(self._directory)
+        disk, ends = self._log_directory.disk, [*base_offsets[1:], self._ends_before(old[-1])]
+        offer_swap(disk, self._directory, base_offsets)
         paths = [path for segment in old for path in segment.mark_deleted()]
-        rename_segment(disk, self._directory, base_offset, SWAP_SUFFIX, "")
-        self._segments.replace(old, self._closed_segment(base_offset, old[0].created_ms, self._ends_before(old[-1])))
+        for base_offset in base_offsets:
+            rename_segment(disk, self._directory, base_offset, SWAP_SUFFIX, "")
+        new = [self._closed_segment(*place, old[0].created_ms) for place in zip(base_offsets, ends, strict=True)]
+        self._segments.replace(old, new)
         for segment in old[1:]:
             self._snapshots.remove(segment.base_offset)
         self._unsynced = [segment for segment in self._unsynced if segment not in old]
@@ -217,7 +218,7 @@ class LogTail:
         assert following is not None, "the active segment is never cleaned"
         return following.base_offset
 
-    def _closed_segment(self, base_offset: int, created_ms: int, end_offset: int) -> Segment:
+    def _closed_segment(self, base_offset: int, end_offset: int, created_ms: int) -> Segment:
         """Open a closed segment from its files."""
         disk, stem = self._log_directory.disk, os.path.join(self._directory, file_stem(base_offset))
         sizes = [_size_of(disk, stem + suffix) for suffix in (LOG_SUFFIX, offset_index.SUFFIX, time_index.SUFFIX)]

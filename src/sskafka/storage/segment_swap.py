@@ -8,9 +8,14 @@
 The .log file is renamed last in steps 2 and 4, so its name tells that the other files have been renamed. After a crash
 in or after step 2 the next start does steps 3 and 4; before step 2 all old segments exist and are kept. These are
 Apache Kafka's names and rules, so each system can finish what the other began.
+
+Several new segments are swapped in together if the first one does step 2 last, after a sync of the others' names: while
+it is still called .cleaned, a start removes the .swap files after it. Together they must cover the offsets of the old
+segments: each begins where the one before ends.
 """
 
 import os
+from collections.abc import Sequence
 
 from sskafka.storage.batch_walk import walk_headers
 from sskafka.storage.disk import Disk, DiskEntry
@@ -26,6 +31,16 @@ def rename_segment(disk: Disk, directory: str, base_offset: int, old_suffix: str
         path = os.path.join(directory, file_stem(base_offset) + suffix)
         if suffix == LOG_SUFFIX or disk.exists(path + old_suffix):
             disk.rename(path + old_suffix, path + new_suffix)
+
+
+def offer_swap(disk: Disk, directory: str, base_offsets: Sequence[int]) -> None:
+    """Do step 2 for the segments at `base_offsets`, which are in ascending order."""
+    for base_offset in reversed(base_offsets[1:]):
+        rename_segment(disk, directory, base_offset, CLEANED_SUFFIX, SWAP_SUFFIX)
+    if len(base_offsets) > 1:
+        disk.sync_directory(directory)
+    rename_segment(disk, directory, base_offsets[0], CLEANED_SUFFIX, SWAP_SUFFIX)
+    disk.sync_directory(directory)
 
 
 def remove_cleaned(disk: Disk, directory: str) -> None:

@@ -54,11 +54,12 @@ class Segments:
         is_complete = [segment.base_offset for segment in found] == list(base_offsets)
         return found if is_complete and self.active not in found else None
 
-    def replace(self, old: list[Segment], new: Segment) -> None:
-        """Replace adjacent segments, as `find_closed` returns them, with one that has the first one's base offset."""
+    def replace(self, old: list[Segment], new: list[Segment]) -> None:
+        """Replace adjacent segments, as `find_closed` returns them. The first base offset stays."""
+        assert old[0].base_offset == new[0].base_offset
         index = self._segments.index(old[0])
-        self._segments[index : index + len(old)] = [new]
-        self._base_offsets[index : index + len(old)] = [new.base_offset]
+        self._segments[index : index + len(old)] = new
+        self._base_offsets[index : index + len(old)] = [segment.base_offset for segment in new]
 
     def containing(self, offset: int) -> Segment:
         if offset >= self.active.base_offset:

@@ -210,6 +210,11 @@ class ProducerState:
 
     # ---- what readers may see
 
+    @property
+    def open_transactions(self) -> dict[int, int]:
+        """The first offset of each open transaction, by producer."""
+        return dict(self._open)
+
     def first_unstable_offset(self, high_watermark: int) -> int | None:
         """Return the first offset of a transaction that is open or whose end is not below the high watermark.
 
