@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install compile wheels docs package-test deploy-test test-all test-compiled run lint types contracts unit sim sink-sim test challenge clean
+.PHONY: help install compile wheels docs package-test deploy-test test-all test-compiled run lint types contracts unit long-test sim sink-sim test challenge clean
 
 help: ## List the targets
 	@grep -hE "^[a-z-]+:.*## " $(MAKEFILE_LIST) | sed -E "s/:.*## /\t/" | expand -t 20
@@ -67,8 +67,12 @@ types: $(STAMP) ## Check types (mypy --strict)
 contracts: $(STAMP) ## Check the order of layers
 	$(BIN)/lint-imports --no-cache
 
-unit: $(STAMP) ## Run the tests
-	$(BIN)/pytest -q -n 3 --dist loadfile tests/unit tests/property tests/simulation tests/integration tests/hostile
+PIP_ONLY_TESTS := tests/unit tests/property tests/simulation tests/integration tests/hostile
+unit: $(STAMP) ## Run the tests, without the long ones
+	$(BIN)/pytest -q -n 3 --dist loadfile -m "not long" $(PIP_ONLY_TESTS)
+
+long-test: $(STAMP) ## Run the long tests: clusters that grow, shrink, move and break (they need nothing but pip, too)
+	$(BIN)/pytest -q -n 3 --dist loadfile -m long $(PIP_ONLY_TESTS)
 
 sim: $(STAMP) ## Simulate 10,000 quorums (SEED=123 replays one)
 	SEEDS=$${SEEDS:-10000} $(BIN)/pytest -q -n 2 tests/simulation

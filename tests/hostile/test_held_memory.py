@@ -16,6 +16,8 @@ from sskafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from sskafka.wire.messages.find_coordinator import FindCoordinatorRequest
 from sskafka.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 
+pytestmark = pytest.mark.long
+
 JOIN_VERSION = 3  # a member of these versions need not join twice
 METADATA_BYTES = 1_900_000
 JOINS = 20

@@ -7,11 +7,14 @@ import sys
 import time
 from typing import Any
 
+import pytest
 from cluster_load import Load
 from waiting import wait_until
 
 from sskafka.testing import StartCluster
 from sskafka.testing.process_cluster import ProcessCluster
+
+pytestmark = pytest.mark.long
 
 PARTITIONS = 4
 LEAVING = 4

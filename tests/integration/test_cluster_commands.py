@@ -8,7 +8,7 @@ import pytest
 from cluster_processes import SSKAFKA, StartCluster
 from waiting import wait_until
 
-pytestmark = pytest.mark.usefixtures("_ours")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("_ours")]
 
 TIMEOUT_S = 30
 

@@ -11,7 +11,7 @@ from waiting import wait_until
 
 from sskafka.model.properties import format_properties, parse_properties
 
-pytestmark = pytest.mark.usefixtures("_ours")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("_ours")]
 
 TIMEOUT_S = 30
 

@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import pytest
 from cluster_processes import ClusterProcesses, StartCluster
 from waiting import wait_until
 
 from sskafka.records.batch import iter_headers
+
+pytestmark = pytest.mark.long
 
 TOPICS = 12
 

@@ -12,7 +12,7 @@ from sskafka.client.fetched import ConsumedRecord
 from sskafka.model.settings_table.profiles import FAST_FAILOVER
 from sskafka.wire.messages.find_coordinator import FindCoordinatorRequest
 
-pytestmark = pytest.mark.usefixtures("_ours")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("_ours")]
 
 LIMIT_S = 60
 TOPIC = "numbers"

@@ -10,6 +10,8 @@ from broker_process import BrokerProcess
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import GenerationMode
 
+pytestmark = pytest.mark.long
+
 EXAMPLES = 10
 PARTITIONS_MAX = 3
 WAIT_MAX_MS = 20

@@ -5,11 +5,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
 from broker_process import BrokerProcess, StartBroker
 from clients import CONFLUENT, confluent_producer
 from confluent_kafka import KafkaError, Message, Producer
 from waiting import wait_until
 from wire_connection import Connection
+
+pytestmark = pytest.mark.long
 
 KILLS = 4
 PER_LIFE = 400

@@ -2,10 +2,13 @@
 
 import time
 
+import pytest
 from broker_process import StartBroker
 from wire_connection import Connection, values_batch, values_in
 
 from sskafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+
+pytestmark = pytest.mark.long
 
 TOPICS = 300
 STOP_SECONDS_MAX = 12.0

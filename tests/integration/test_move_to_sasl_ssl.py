@@ -6,7 +6,7 @@ import pytest
 from moving_cluster import MovingCluster
 from moving_load import move_under_load
 
-pytestmark = pytest.mark.usefixtures("_ours")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("_ours")]
 
 
 @pytest.mark.timeout(300)

@@ -12,9 +12,12 @@ from pathlib import Path
 
 import confluent_kafka
 import httpx
+import pytest
 from confluent_kafka.admin import AdminClient
 
 from sskafka.model.properties import parse_properties
+
+pytestmark = pytest.mark.long
 
 SSKAFKA = str(Path(sys.executable).with_name("sskafka"))
 TIMEOUT_S = 60
