@@ -20,7 +20,7 @@ from sskafka.client.transactions import add_partitions, end
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.delivery import deliver
 from sskafka.pipelines.connector.encode import Row, framed, payloads
-from sskafka.pipelines.connector.offsets import TOPIC_IDS
+from sskafka.pipelines.connector.offsets import without_additions
 from sskafka.pipelines.connector.options import BOOTSTRAP
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.transactions import begin
@@ -398,7 +398,7 @@ def total(offsets: dict[str, dict[str, int]] | None) -> int:
 
 def without_ids(offsets: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
     """Our offsets name the topics' ids, too: a topic that was deleted and created again is noticed by that."""
-    return {topic: of for topic, of in offsets.items() if topic != TOPIC_IDS}
+    return without_additions(offsets)
 
 
 def batches_of(query: "StreamingQuery") -> list[int]:

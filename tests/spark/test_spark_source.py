@@ -163,6 +163,12 @@ class Stream:
         query.awaitTermination(120)
         return query
 
+    def start_from_latest(self, write: Callable[["DataFrame", int], None]) -> "StreamingQuery":
+        """Start a query with the same checkpoint, which waits for records and calls a function with each batch."""
+        reader = self._spark.readStream.format("sskafka").options(**{**self._options, "startingOffsets": "latest"})
+        writer = reader.load().writeStream.foreachBatch(write)
+        return writer.option("checkpointLocation", str(self._directory / "checkpoint")).start()
+
     def values(self) -> list[int]:
         return values(self._spark.read.parquet(str(self._directory / "out")))
 
@@ -185,6 +191,23 @@ class TestStreams:
         partitions = [TopicPartition(filled, number) for number in range(3)]
         committed = session.run(committed_progress(session.cluster, f"g-{filled}", partitions))
         assert list(committed.values()) == [100, 150, 100]
+
+    def test_a_first_batch_from_the_latest_offsets_that_has_failed_is_read_again(
+        self, stream: Stream, filled: str, produce: Callable[..., None]
+    ) -> None:
+        """Spark stores where the batch ends. When it repeats the batch, `latest` is an offset after that."""
+
+        def fail(_rows: "DataFrame", _batch: int) -> None:
+            raise RuntimeError("the first batch fails")
+
+        query = stream.start_from_latest(fail)
+        with pytest.raises(Exception, match="the first batch fails"):
+            query.awaitTermination(60)
+        produce(filled, numbers(300, 310), 0)
+        stream.run(startingOffsets="latest")
+        produce(filled, numbers(310, 320), 1)
+        stream.run(startingOffsets="latest")
+        assert stream.values() == list(range(300, 320))
 
     def test_partitions_that_are_added_are_read_from_their_start(
         self, stream: Stream, filled: str, produce: Callable[..., None], session: ClusterSession

@@ -7,7 +7,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector import source
-from sskafka.pipelines.connector.offsets import Offsets, OffsetsJson
+from sskafka.pipelines.connector.offsets import OffsetRange, Offsets, OffsetsJson, first_start, from_json
 from sskafka.pipelines.connector.options import source_options
 from sskafka.pipelines.connector.planning import LogEnds
 from sskafka.pipelines.connector.source import StreamReader
@@ -22,6 +22,11 @@ class Log:
     def __init__(self) -> None:
         self.offsets: Offsets = {TopicPartition("a", 0): 10, TopicPartition("a", 1): 0}
         self.now = 1_000.0
+        self.planned: list[tuple[OffsetsJson, OffsetsJson]] = []
+
+    def tasks_between(self, start: OffsetsJson, end: OffsetsJson, ends: object) -> list[list[OffsetRange]]:
+        self.planned.append((start, end))
+        return []
 
     def latest(self) -> Offsets:
         return dict(self.offsets)
@@ -119,6 +124,33 @@ def test_a_stream_starts_where_it_said_first_although_records_arrive(log: Log) -
     stream = reader(startingOffsets="latest")
     assert stream.initialOffset() == at(10)
     log.append(5)
-    assert ends(stream, at(10)) == at(15)
+    assert from_json(ends(stream, at(10))) == from_json(at(15))
     log.append(7)
     assert stream.initialOffset() == at(10)
+
+
+def test_the_end_of_the_first_batch_says_where_the_batch_begins(log: Log) -> None:
+    """A restart repeats the batch between an `initialOffset` of its own and this end."""
+    stream = reader(startingOffsets="latest")
+    start = stream.initialOffset()
+    empty = ends(stream, start)
+    assert empty == {"#first": at(10), **at(10)}, "Spark plans the first batch although nothing is there"
+    log.append(5)
+    end = ends(stream, start)
+    assert end == {"#first": at(10), **at(15)}
+    assert ends(stream, end) == end, "there is nothing new"
+    log.append(1)
+    assert ends(stream, end) == at(16)
+    assert first_start(end) == first_start(empty) == at(10)
+    assert from_json(end) == from_json(at(15))
+
+
+def test_a_first_batch_that_is_repeated_begins_where_it_began(log: Log) -> None:
+    stream = reader(startingOffsets="latest")
+    end = ends(stream, stream.initialOffset())
+    log.append(10)
+    again = reader(startingOffsets="latest")
+    start = again.initialOffset()
+    assert start == at(20)
+    assert again.partitions(start, end) == []
+    assert log.planned == [(at(10), end)]

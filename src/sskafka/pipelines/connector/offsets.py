@@ -2,7 +2,11 @@
 
     {"orders": {"0": 17, "1": 23}}         the form of Spark's own Kafka source, in checkpoints and in options
     "#topic-ids": {"orders": "vPz..."}     in checkpoints, in addition: offsets of a topic that was deleted and created
-                                           again have no meaning in the new one. No topic can have this name
+                                           again have no meaning in the new one
+    "#first": {"orders": {"0": 9}}         in the end of a query's first batch: where that batch begins. Spark stores
+                                           only the end, and a restart would find another `latest`
+
+No topic can have a name with `#`.
 
 Spark compares offsets as text, so topics and partitions are always written in order. In options, -2 means the earliest
 offset and -1 the latest.
@@ -20,7 +24,10 @@ Offsets: TypeAlias = dict[TopicPartition, int]
 OffsetsJson: TypeAlias = dict[str, dict[str, Any]]
 TopicIds: TypeAlias = dict[str, str]
 
+ADDITION = "#"
+"""First character of the names of what offsets contain in addition."""
 TOPIC_IDS = "#topic-ids"
+FIRST = "#first"
 LATEST = -1
 EARLIEST = -2
 
@@ -50,6 +57,28 @@ def ids_in(topics: Mapping[str, Mapping[str, Any]]) -> TopicIds:
     return dict(topics.get(TOPIC_IDS, {}))
 
 
+def beginning_at(start: Mapping[str, Mapping[str, Any]], end: OffsetsJson) -> OffsetsJson:
+    """Return the end of a query's first batch, in which the start of the batch is stored, too."""
+    return {FIRST: without_additions(start), **end}
+
+
+def first_start(end: Mapping[str, Mapping[str, Any]]) -> OffsetsJson | None:
+    """Return where the first batch of a query begins, if this is the end of one."""
+    if FIRST not in end:
+        return None
+    ids = ids_in(end)
+    return {TOPIC_IDS: ids, **end[FIRST]} if ids else dict(end[FIRST])
+
+
+def without_additions(topics: Mapping[str, Mapping[str, Any]]) -> OffsetsJson:
+    return {topic: dict(of) for topic, of in topics.items() if not topic.startswith(ADDITION)}
+
+
+def is_same_place(one: Mapping[str, Mapping[str, Any]], other: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Return whether nothing is between two offsets."""
+    return from_json(one) == from_json(other) and ids_in(one) == ids_in(other)
+
+
 def of_other_topics(offsets: Mapping[TopicPartition, int], ids: Mapping[str, str], now: Mapping[str, str]) -> Offsets:
     """Return the offsets whose topic has another id now, because it was deleted and created again."""
     return {
@@ -63,7 +92,7 @@ def from_json(topics: Mapping[str, Mapping[str, Any]]) -> Offsets:
     return {
         TopicPartition(topic, int(partition)): offset
         for topic, partitions in topics.items()
-        if topic != TOPIC_IDS
+        if not topic.startswith(ADDITION)
         for partition, offset in partitions.items()
     }
 
@@ -73,7 +102,8 @@ def parse_offsets(option: str, text: str) -> Offsets:
     example = '{"topic": {"0": 23, "1": -2}}'
     parsed = _parse_json(option, text, example)
     if isinstance(parsed, dict):
-        parsed.pop(TOPIC_IDS, None)  # the offsets were copied from a checkpoint or a report
+        for name in (TOPIC_IDS, FIRST):  # the offsets were copied from a checkpoint or a report
+            parsed.pop(name, None)
     if not isinstance(parsed, dict) or not all(isinstance(partitions, dict) for partitions in parsed.values()):
         raise OptionError(option, f"{text!r} is not of the form {example}")
     try:

@@ -23,8 +23,11 @@ from sskafka.pipelines.connector.offsets import (
     Offsets,
     OffsetsJson,
     TopicIds,
+    beginning_at,
+    first_start,
     from_json,
     ids_in,
+    is_same_place,
     limited,
     to_json,
 )
@@ -131,7 +134,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._begin_group_commit(from_json(start))
         try:
             end = self._next_end(start, limit)
-            self._has_moved = end != start
+            self._has_moved = not is_same_place(start, end)
             if self._reads_ahead:
                 self._read_ahead(start, end)
         except BaseException:
@@ -144,7 +147,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _next_end(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:
         begin, self._planned = from_json(start), None
         if self._options.pause_file and os.path.exists(self._options.pause_file):
-            return start
+            return self._answered(start, start)
         planner = self._planner()
         expected = () if self._ends is None else self._ends.latest.keys()
         self._ends = planner.ends(expected, with_earliest=self._has_moved)
@@ -154,15 +157,24 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if known and known != ids:
             begin = planner.still_valid(begin, known, ids)
         if self._target is None and self._must_wait(begin, latest):
-            return start
+            return self._answered(start, start)
         end = latest if self._target is None else self._target
         ids = ids if self._target is None else self._target_ids
         if isinstance(limit, ReadMaxRows):
             fresh = [partition for partition in end if partition not in begin]
             end = limited({**planner.earliest(fresh), **begin}, end, limit.max_rows)
-        answer = to_json(end, ids)
+        answer = self._answered(start, to_json(end, ids))
         self._planned = answer if self._target is None else None
         return answer
+
+    def _answered(self, start: OffsetsJson, end: OffsetsJson) -> OffsetsJson:
+        """Return the end of the batch as Spark stores it.
+
+        Spark runs the first batch of a query also if it has no records, and later ones if the text of the end differs
+        from that of the start."""
+        if start == self._initial and ids_in(start) == ids_in(end):
+            return beginning_at(start, end)
+        return start if is_same_place(start, end) else end
 
     def _must_wait(self, begin: Offsets, latest: Offsets) -> bool:
         """Return whether too few records are available for a batch, and maxTriggerDelay has not passed."""
@@ -186,6 +198,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _tasks(self, start: OffsetsJson, end: OffsetsJson) -> list[list[OffsetRange]]:
         if self._ahead is not None and self._ahead.is_between(start, end):
             return [self._ahead.ranges]
+        start = first_start(end) or start  # Spark repeats a first batch, and `latest` is another offset now
         return self._planner().tasks_between(start, end, self._ends if end == self._planned else None)
 
     def _read_ahead(self, start: OffsetsJson, end: OffsetsJson) -> None:

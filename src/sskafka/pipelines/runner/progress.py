@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sskafka.pipelines.connector.offsets import TOPIC_IDS
+from sskafka.pipelines.connector.offsets import without_additions
 from sskafka.pipelines.files.pipeline import DEAD_LETTERS
 
 OUT, ROWS = "sskafka_out", "rows"
@@ -162,7 +162,7 @@ def _by_topic(value: Any) -> dict[str, Mapping[str, int]]:
     if isinstance(value, str):
         value = json.loads(value) if value.startswith("{") else {}
     topics: Mapping[str, Mapping[str, int]] = value or {}
-    return {topic: of for topic, of in topics.items() if topic != TOPIC_IDS}
+    return dict(without_additions(topics))
 
 
 def _observed(report: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
