@@ -147,15 +147,23 @@ def test_a_pipeline_that_is_killed_again_and_again(
     brokers: ClusterProcesses, filled_topic: Callable[[int], str], tmp_path: Path
 ) -> None:
     chance = random.Random(SEED)
-    copying = Copying(tmp_path, brokers.bootstrap, filled_topic(COPIED))
+    topic, copied = filled_topic(COPIED), [COPIED]
+    copying = Copying(tmp_path, brokers.bootstrap, topic)
+
+    def add(count: int) -> None:
+        numbers = [b"%d" % number for number in range(copied[0], copied[0] + count)]
+        with ClusterSession(brokers.bootstrap, ConnectionConfig()) as session:
+            append(session, topic, numbers)
+        copied[0] += count
+
     try:
         for death in chance.sample(list(DEATHS), k=len(DEATHS)):
             sys.stderr.write(f"seed {SEED}: {death}\n")
             run = copying.start()
-            copying.wait_for_a_batch_under_way()
+            copying.wait_for_a_batch_under_way(lambda: copied[0], add)
             DEATHS[death](run, brokers, chance)
         copying.complete()
-        copying.assert_each_once(COPIED)
+        copying.assert_each_once(copied[0])
     finally:
         copying.close()
 

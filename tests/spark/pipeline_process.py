@@ -25,6 +25,7 @@ from sskafka.pipelines.shipped.reading import committed_records
 SSKAFKA = str(Path(sys.executable).with_name("sskafka"))
 SINKS = ("parquet", "delta", "topic")
 PER_BATCH = 100
+MORE_RECORDS = 10 * PER_BATCH
 EVERYTHING = 1_000_000
 STEP_TIMEOUT_S = 240
 LOOK_EVERY_S = 0.05
@@ -128,10 +129,14 @@ class Copying:
         """Until every sink is done with so many records."""
         self._wait_until(lambda: all(self.read_by(sink) >= count for sink in SINKS), f"all sinks have {count} records")
 
-    def wait_for_a_batch_under_way(self) -> None:
-        """Until every sink has ended a batch in this run, and is in the middle of a new one."""
+    def wait_for_a_batch_under_way(self, input_count: Callable[[], int], add_input: Callable[[int], None]) -> None:
+        """Until every sink has ended a batch in this run, and is in the middle of a new one.
+
+        On a busy machine one sink may reach the end of the input before another one begins: then there is more."""
 
         def is_so() -> bool:
+            if any(self.read_by(sink) >= input_count() for sink in SINKS):
+                add_input(MORE_RECORDS)
             pairs = zip(self._before, self.batches_of_sinks(), strict=True)
             return all(now.done >= max(before.planned, 0) and now.is_under_way for before, now in pairs)
 

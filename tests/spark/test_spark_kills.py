@@ -57,6 +57,9 @@ class Numbers:
             self._produce(self.topic, numbers_between(self.count, self.count + each), partition)
             self.count += each
 
+    def wait_for_a_batch_under_way(self, copying: Copying) -> None:
+        copying.wait_for_a_batch_under_way(lambda: self.count, self.add)
+
 
 @pytest.fixture
 def numbers(new_topic: Callable[..., str], produce: Callable[..., None]) -> Numbers:
@@ -82,19 +85,19 @@ def test_a_driver_is_killed_then_java_then_a_run_is_paused_and_wakes_up_too_late
     copying = new_copying()
     numbers.add(3_000)
     killed = copying.start()
-    copying.wait_for_a_batch_under_way()
+    numbers.wait_for_a_batch_under_way(copying)
     killed.kill_driver()
     killed.wait_until_gone()
 
     without_java = copying.start()
-    copying.wait_for_a_batch_under_way()
+    numbers.wait_for_a_batch_under_way(copying)
     without_java.kill_java()
     assert without_java.wait() == 1, without_java.talk()
     assert "error: the Java process of Spark was ended by signal 9" in without_java.talk()
     without_java.wait_until_gone()
 
     paused = copying.start()
-    copying.wait_for_a_batch_under_way()
+    numbers.wait_for_a_batch_under_way(copying)
     paused.send(signal.SIGSTOP)
     copying.complete()
     copying.assert_each_once(numbers.count)
@@ -126,7 +129,7 @@ def test_leaders_are_killed_and_the_run_goes_on_until_all_brokers_are_gone_for_l
     copying.assert_each_once(numbers.count)
 
     numbers.add(600)
-    copying.wait_for_a_batch_under_way()
+    numbers.wait_for_a_batch_under_way(copying)
     own_brokers.kill(*own_brokers.node_ids)
     assert run.wait(ENDS_WITHIN_S) == 1, run.talk()
     last_word = run.talk().splitlines()[-1]
@@ -143,7 +146,7 @@ def kill_while_copying(
 ) -> None:
     """Kills brokers in the middle of a batch, and starts them again: one when all is done without it, all at once."""
     numbers.add(600)
-    copying.wait_for_a_batch_under_way()
+    numbers.wait_for_a_batch_under_way(copying)
     killed = [find() for find in victims]
     brokers.kill(*killed)
     if len(killed) == 1:
