@@ -10,8 +10,10 @@ from sskafka.client.transactions import Transaction
 from sskafka.pipelines.connector.commit_protocol import (
     AbortOlder,
     Attempt,
+    CommitParts,
     CommitProtocol,
     FenceDriver,
+    Handover,
     Plan,
     ReadDecision,
     Steps,
@@ -144,6 +146,30 @@ class LeavesFailedAttemptsOpen(CommitProtocol):
         return held, driver
 
 
+class TakesARefusedHandoverForDone(CommitProtocol):
+    """The driver's transaction with the rows of a batch has timed out, and the batch counts as committed."""
+
+    def _outcome_of_handed(self, attempt: Attempt, epoch: int) -> Steps[Decision]:
+        yield from ()
+        assert attempt.handed is not None
+        return attempt.handed.decision
+
+
+class CommitsOtherPartsUndecided(CommitProtocol):
+    """The decision that a task wrote for its part stays as it is, though the batch has other parts."""
+
+    def _commit_handed(self, attempt: Attempt, handed: Handover, epoch: int) -> Steps[Decision]:
+        yield CommitParts(attempt.parts)
+        return handed.decision
+
+
+class LeavesTheHandoverInPlace(Simulation):
+    """Two tasks take the same handover, and write in one transaction."""
+
+    def take_handover(self) -> Handover | None:
+        return self._handover
+
+
 class SharesIdsBetweenAttempts(Simulation):
     """A late attempt initializes the transactional id of the attempt that took its place."""
 
@@ -179,8 +205,10 @@ PROTOCOL_BUGS: tuple[type[CommitProtocol], ...] = (
     TrustsItsMemory,
     CommitsPartsInTheBackground,
     LeavesFailedAttemptsOpen,
+    TakesARefusedHandoverForDone,
+    CommitsOtherPartsUndecided,
 )
-OTHER_BUGS: tuple[type[Simulation], ...] = (SharesIdsBetweenAttempts, SweepsNewerEpochs)
+OTHER_BUGS: tuple[type[Simulation], ...] = (LeavesTheHandoverInPlace, SharesIdsBetweenAttempts, SweepsNewerEpochs)
 
 
 def simulation_with(bug: type[CommitProtocol]) -> type[Simulation]:

@@ -8,12 +8,12 @@ run starts alone. It must commit every batch; every row is there once, and no tr
 import random
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from sink_world import RESERVE_MS, BrokersAwayError, FencedProducerError, Later, World, rows_of
 
 from sskafka.client.transactions import Transaction
-from sskafka.pipelines.connector.commit_protocol import Attempt, CommitProtocol, Query
+from sskafka.pipelines.connector.commit_protocol import Attempt, CommitProtocol, Handover, Query
 from sskafka.pipelines.connector.decision import Decision, Owner, Part, Phase, Place
 from sskafka.pipelines.connector.errors import ConnectorError
 
@@ -137,6 +137,15 @@ class Actor:
             self._answer = answer
 
 
+class Message(NamedTuple):
+    """What a task returns to the driver."""
+
+    part: Part
+    epoch: int
+    number: int
+    handed: Handover | None
+
+
 class SparkRun:
     """One run of the query: its driver, and what that starts."""
 
@@ -148,7 +157,7 @@ class SparkRun:
         self.name = f"run{number}"
         self.processes: list[Process] = []
         self.epochs: dict[str, int] = {}
-        self.messages: dict[tuple[int, int], tuple[Part, int, int]] = {}
+        self.messages: dict[tuple[int, int], Message] = {}
         self.failures: dict[tuple[int, int], int] = {}
         self.actors: list[Actor] = []
         self._committer: tuple[CommitProtocol, Actor] | None = None
@@ -172,15 +181,25 @@ class SparkRun:
             kept, last = self._committer
             if last.is_done and last.error is None and self.simulation.choices.random() < 0.8:
                 protocol = kept  # one that was still recording would be waited for: the order is the same
+        left = self.simulation.take_handover() if attempt.handed is None else None
+        if left is not None:
+            protocol.take_back(left)
         committing = self.start(f"commit {batch}", protocol.commit(attempt, epoch))
         self._committer = protocol, committing
         return committing
 
     def _start_record(self, batch: int) -> None:
-        """The process of the last commit records the outcome while the next batch begins."""
+        """The process of the last commit records the outcome while the next batch begins, and hands over its driver."""
         assert self._committer is not None
         protocol, _ = self._committer
-        self._committer = protocol, self.start(f"record {batch}", protocol.record())
+        if protocol.has_unrecorded:
+            self._committer = protocol, self.start(f"record {batch}", self._record(protocol))
+        else:
+            self.simulation.store_handover(protocol)
+
+    def _record(self, protocol: CommitProtocol) -> Generator[Any, Any, None]:
+        yield from protocol.record()
+        self.simulation.store_handover(protocol)
 
     # -- the driver
 
@@ -188,12 +207,12 @@ class SparkRun:
         checkpoint = self.simulation.checkpoint
         while checkpoint.committed + 1 < self.simulation.batches:
             batch = checkpoint.committed + 1
-            for slot in range(SLOTS):
+            for slot in self.simulation.slots_of(batch):
                 self._start_task(batch, slot, 0)
             yield Wait(lambda batch=batch: self._is_over(batch))
             attempt, epoch = self._attempt(batch)
             committing = None
-            if len(attempt.parts) == SLOTS:
+            if len(attempt.parts) == len(self.simulation.slots_of(batch)):
                 committing = self._start_commit(batch, attempt, epoch)
                 patience = self.world.rng.random() < 0.9 or not self.world.faults
                 gives_up_ms = self.world.now_ms + (float("inf") if patience else self.world.rng.uniform(0, 60))
@@ -212,14 +231,16 @@ class SparkRun:
     def _is_over(self, batch: int) -> bool:
         return all(
             (batch, slot) in self.messages or self.failures.get((batch, slot), 0) >= ATTEMPTS_MAX
-            for slot in range(SLOTS)
+            for slot in self.simulation.slots_of(batch)
         )
 
     def _attempt(self, batch: int) -> tuple[Attempt, int | None]:
-        found = [self.messages[batch, slot] for slot in range(SLOTS) if (batch, slot) in self.messages]
-        parts = tuple(part for part, _, _ in found)
-        epoch = found[0][1] if found else None
-        return Attempt(batch, parts, "", any(number > 0 for _, _, number in found)), epoch
+        slots = self.simulation.slots_of(batch)
+        found = [self.messages[batch, slot] for slot in slots if (batch, slot) in self.messages]
+        parts = tuple(one.part for one in found)
+        epoch = found[0].epoch if found else None
+        handed = next((one.handed for one in found if one.handed is not None), None)
+        return Attempt(batch, parts, "", any(one.number > 0 for one in found), handed), epoch
 
     # -- tasks
 
@@ -233,7 +254,7 @@ class SparkRun:
         process = self._free_process()
         process.is_busy = True
         try:
-            part, epoch = yield from self._write(process, batch, slot)
+            part, epoch, handed = yield from self._write(process, batch, slot)
         except Failures:
             self.processes.remove(process)
             if not extra:
@@ -242,7 +263,7 @@ class SparkRun:
                     self._start_task(batch, slot, number + 1)
             return
         process.is_busy = False
-        self.messages.setdefault((batch, slot), (part, epoch, number))
+        self.messages.setdefault((batch, slot), Message(part, epoch, number, handed))
 
     def _free_process(self) -> Process:
         for process in self.processes:
@@ -251,16 +272,37 @@ class SparkRun:
         self.processes.append(Process(f"p{self.simulation.next_number()}"))
         return self.processes[-1]
 
-    def _write(self, process: Process, batch: int, slot: int) -> Generator[Any, Any, tuple[Part, int]]:
+    def _write(self, process: Process, batch: int, slot: int) -> Generator[Any, Any, tuple[Part, int, Handover | None]]:
         if process.name not in self.epochs:
             self.epochs[process.name] = yield from self.protocol().claim()
         epoch = self.epochs[process.name]
+        taken: Handover | None = yield self.simulation.take_handover
+        if taken is not None:
+            handed = yield from self._write_handed(taken, epoch, batch, slot)
+            if handed is not None:
+                return handed.decision.parts[0], epoch, handed
         name = self.simulation.transactional_id(epoch, self.name, process, batch, slot)
         transaction: Transaction = yield lambda: self.world.initialize(name)
         rows = list(rows_of(batch, slot))
         for row in rows:
             yield lambda row=row: self.world.add(transaction, row)
-        return Part(transaction, slot, len(rows), hash((batch, slot)), Place("t", 0, 0)), epoch
+        return Part(transaction, slot, len(rows), hash((batch, slot)), Place("t", 0, 0)), epoch, None
+
+    def _write_handed(self, taken: Handover, epoch: int, batch: int, slot: int) -> Generator[Any, Any, Handover | None]:
+        """Rows and decision in the driver's transaction, in any order; None if another process has fenced it."""
+        rows = list(rows_of(batch, slot))
+        part = Part(taken.driver, slot, len(rows), hash((batch, slot)))
+        decision = self.protocol().decided_with_rows(taken.decision, epoch, Attempt(batch, (part,)))
+        if decision is None:
+            return None
+        steps: list[Callable[[], None]] = [lambda row=row: self.world.add(taken.driver, row) for row in rows]
+        steps.append(lambda: self.world.add_decision(taken.driver, decision))
+        try:
+            yield from self.simulation.choices.sample(steps, len(steps))
+        except FencedProducerError:
+            return None
+        self.simulation.handed += 1
+        return Handover(decision, taken.driver)
 
     def crash(self, rng: random.Random) -> None:
         """The driver is gone. Of the rest some live on for a while, not knowing."""
@@ -284,6 +326,24 @@ class Simulation:
         self._number = 0
         self.had_partial = False
         self.batches = BATCHES
+        self._slots = [self.choices.choice((1, SLOTS)) for _ in range(BATCHES + 1)]
+        self._handover: Handover | None = None
+        """The file on the machine of all drivers."""
+        self.handed = 0
+        """Number of parts that were written in the driver's transaction."""
+
+    def slots_of(self, batch: int) -> range:
+        """The slots of a batch, as many as it has tasks."""
+        return range(self._slots[batch])
+
+    def take_handover(self) -> Handover | None:
+        taken, self._handover = self._handover, None
+        return taken
+
+    def store_handover(self, protocol: CommitProtocol) -> None:
+        handover = protocol.hand_over()
+        if handover is not None:
+            self._handover = handover
 
     def make_world(self, rng: random.Random, *, two_phase: bool) -> World:
         return World(rng, two_phase=two_phase)
@@ -357,13 +417,13 @@ class Simulation:
         raise AssertionError(f"{what} does not come to an end")
 
     def _check(self, last: SparkRun) -> None:
-        rows = {row for batch in range(self.batches) for slot in range(SLOTS) for row in rows_of(batch, slot)}
+        rows = {row for batch in range(self.batches) for slot in self.slots_of(batch) for row in rows_of(batch, slot)}
         assert last.driver.result == "done", f"the query is stuck: {last.driver.result or last.driver.error}"
         assert self.world.topic == rows, f"rows are lost: {sorted(rows - self.world.topic)}"
         decision: Decision | None = self.world.last
         assert decision is not None
         assert decision.is_committed, f"the last decision is {decision.phase}"
-        left = [name for name in self.world.open_ids() if name != "driver"]
+        left = self.world.open_ids()
         assert not left, f"transactions are left open: {left}"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from sskafka.client.transactions import Transaction
 from sskafka.pipelines.connector import commit_protocol as effects
 from sskafka.pipelines.connector.commit_protocol import Condition
-from sskafka.pipelines.connector.decision import Decision, Part, Phase
+from sskafka.pipelines.connector.decision import Decision, Fate, Part, Phase
 
 DRIVER = "driver"
 TIMEOUT_MS = 1_000
@@ -34,6 +34,8 @@ class Producer:
     state: str = "Empty"
     rows: list[str] = field(default_factory=list)
     start_ms: float = 0
+    decision: Decision | None = None
+    """Written in the open transaction of the driver: it counts when the transaction is committed."""
 
 
 @dataclass(slots=True)
@@ -76,9 +78,19 @@ class World:
 
     def add(self, transaction: Transaction, row: str) -> None:
         producer = self._producer(transaction)
+        self._open(producer)
+        producer.rows.append(row)
+
+    def add_decision(self, transaction: Transaction, decision: Decision) -> None:
+        """Write a decision in the driver's transaction, which stays open."""
+        producer = self._producer(transaction)
+        self._open(producer)
+        producer.decision = decision
+
+    def _open(self, producer: Producer) -> None:
         if producer.state != "Ongoing":
             producer.state, producer.start_ms, producer.rows = "Ongoing", self.now_ms, []
-        producer.rows.append(row)
+            producer.decision = None
 
     def _producer(self, transaction: Transaction) -> Producer:
         producer = self.producers[transaction.transactional_id]
@@ -99,6 +111,9 @@ class World:
     def _commit(self, transaction: Transaction, producer: Producer) -> None:
         producer.state = "CompleteCommit"
         self.fates[transaction] = True
+        if producer.decision is not None:
+            self._check_owner(producer.decision)
+            self.control.append(producer.decision)
         for row in producer.rows:
             assert row not in self.topic, f"row {row} is there twice"
             self.topic.add(row)
@@ -106,7 +121,8 @@ class World:
     def _abort(self, name: str, producer: Producer, cause: str, *, by_timeout: bool = False) -> None:
         transaction = Transaction(name, 1, producer.epoch)
         last = self.last
-        if last is not None and last.phase is Phase.DECIDED and transaction in last.transactions:
+        open_parts = () if last is None else last.parts_that(Fate.OPEN)
+        if last is not None and last.phase is Phase.DECIDED and transaction in {one.transaction for one in open_parts}:
             assert by_timeout, f"{transaction} was decided and then {cause}"
             self.timed_out_after_decision += 1
         producer.state = "CompleteAbort"
@@ -114,16 +130,19 @@ class World:
 
     def pass_time(self, milliseconds: float) -> None:
         self.now_ms += milliseconds
-        if self.two_phase or self.now_ms < self._next_timeout_ms:
+        if self.now_ms < self._next_timeout_ms:
             return
         self._next_timeout_ms = self.now_ms + TIMEOUT_MS / 20
         for name, producer in self.producers.items():
+            if self.two_phase and name != DRIVER:
+                continue
             if producer.state == "Ongoing" and self.now_ms > producer.start_ms + TIMEOUT_MS:
                 self._abort(name, producer, "timed out", by_timeout=True)
                 producer.epoch += 1
 
     def open_ids(self) -> list[str]:
-        return [name for name, producer in self.producers.items() if producer.state == "Ongoing"]
+        """The ids of tasks that have an open transaction."""
+        return [name for name, of in self.producers.items() if of.state == "Ongoing" and name != DRIVER]
 
     # -- what the protocol asks for
 
@@ -160,8 +179,8 @@ class World:
     def _write(self, decision: Decision, driver: Transaction) -> Any:
         if self.producers[DRIVER].epoch != driver.producer_epoch:
             return False
-        self._check_owner(decision)
-        self.control.append(decision)
+        self.add_decision(driver, decision)
+        self._commit(driver, self.producers[DRIVER])
         if self.faults and self.rng.random() < 0.05:
             return Later(lambda: self.producers[DRIVER].epoch == driver.producer_epoch)
         return True
@@ -170,7 +189,7 @@ class World:
         """Only the owner of an epoch decides in it; a claim carries over what was decided before."""
         before = () if self.last is None else self.last.transactions
         new = [part.transaction for part in decision.parts if part.transaction not in before]
-        epochs = {epoch_of(transaction.transactional_id) for transaction in new}
+        epochs = {epoch_of(transaction.transactional_id) for transaction in new if transaction[0] != DRIVER}
         assert epochs <= {decision.epoch}, f"transactions of epochs {epochs} are decided in epoch {decision.epoch}"
 
     def _in_any_order(self, ask: Callable[[Part], Any], parts: tuple[Part, ...]) -> Generator[Any, Any, list[Any]]:

@@ -8,7 +8,7 @@ import pytest
 from sink_bugs import BUGS
 from sink_run import Simulation, run_seed
 
-LIKELY_SEEDS = (2360, 138)  # where the rarest of them were found: others are tried when these are not enough
+LIKELY_SEEDS = (724, 299)  # where the rarest of them were found: others are tried when these are not enough
 SEEDS = range(3_000)
 
 

@@ -23,3 +23,4 @@ def test_runs_are_not_idle() -> None:
     assert sum(run.had_partial for run in runs) >= 3
     assert 40 < sum(run.world.two_phase for run in runs) < 160
     assert sum(len(run.world.control) for run in runs) > 2_500
+    assert sum(run.handed for run in runs) > 50

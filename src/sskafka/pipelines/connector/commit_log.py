@@ -61,6 +61,18 @@ class CommitLog:
         self.earlier_prefix = ""
         """The prefix of the previous version, if a decision was found under it."""
 
+    @property
+    def partition(self) -> TopicPartition:
+        return self._partition
+
+    def next_sequence(self, driver: Transaction) -> int:
+        """Return the producer's next sequence number in the control topic."""
+        return self._sequences.get(driver, 0)
+
+    def continue_at(self, driver: Transaction, sequence: int) -> None:
+        """Set the producer's next sequence number: another process has written with it."""
+        self._sequences[driver] = sequence
+
     def read(self) -> Decision | None:
         """Return the last decision of the query. Waits until all open transactions in the topic have ended."""
         return self._found(self._settled_end, changes=True)

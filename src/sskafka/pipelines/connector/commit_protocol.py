@@ -10,6 +10,11 @@ describes the states.
               record: write the outcome, while Spark begins the next batch
               abort:  hold   ─> decided? complete it : release E, then abort the parts
 
+    A small batch of one task, once the batch before it had one part, too:
+
+    driver    hand over what the last commit left ─┐                                 ┌─> commit that transaction
+    task      takes it ─> writes rows and decision ┴─ in one transaction of the driver ┘
+
 The rules that make it safe:
 
 1. Fence, then read, then write. `FenceDriver` initializes the transactional id of the query's driver. After that no
@@ -27,6 +32,11 @@ The rules that make it safe:
 7. Spark begins the next batch only after every part of a decided batch is committed: tasks use their transactional ids
    again, which would abort an open part. That the parts are committed may be recorded later. If nobody records it, the
    next owner finds the batch decided, commits its parts again, and looks up those whose ids were used since.
+8. What allows a process to write without fencing, the driver's transaction and the last decision, is in one place at a
+   time: in the process that commits, in a file (`handover`), in a task, or in the message of that task. Who takes it
+   removes it. If it is lost, the next commit fences and reads. A task that has it writes its rows and a decision that
+   says "committed" in the driver's transaction. Brokers make both visible at once, or none. The driver's transaction
+   times out like any other; then nothing was decided.
 """
 
 from collections.abc import Generator, Sequence
@@ -34,6 +44,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from sskafka.client.transactions import Transaction
+from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.decision import NO_BATCH, Decision, Fate, Owner, Part, Phase
 from sskafka.pipelines.connector.errors import (
     CheckpointError,
@@ -160,6 +171,16 @@ class Query(NamedTuple):
     """The time that a transaction must have left when its batch is decided."""
 
 
+class Handover(NamedTuple):
+    """The driver's producer and what its holder knows. Only one process has it, and passes it on (rule 8)."""
+
+    decision: Decision
+    """The last decision. In the message of a task: the one that the task has written with its rows."""
+    driver: Transaction
+    sequences: tuple[tuple[TopicPartition, int], ...] = ()
+    """The next sequence number of the producer for each partition; the protocol does not use them."""
+
+
 class Attempt(NamedTuple):
     """A batch as one run has written it."""
 
@@ -168,6 +189,13 @@ class Attempt(NamedTuple):
     offsets: str = ""
     had_failures: bool = False
     """Whether a task of the batch was attempted more than once."""
+    handed: Handover | None = None
+    """What a task returns that has written its part in the driver's transaction."""
+
+    @property
+    def other_parts(self) -> tuple[Part, ...]:
+        """The parts that are not in the driver's transaction."""
+        return tuple(part for part in self.parts if self.handed is None or part.transaction != self.handed.driver)
 
 
 class Plan(NamedTuple):
@@ -299,6 +327,8 @@ class CommitProtocol:
             epoch = yield from self.claim()
         if not attempt.parts and (yield from self._has_nothing_to_do(epoch)):
             return Decision(self._query.query_id, epoch)
+        if attempt.handed is not None:
+            return (yield from self._commit_handed(attempt, attempt.handed, epoch))
         kept = self._take_kept(attempt, epoch)
         for tries in range(TRIES_MAX):
             held, driver = kept or (yield from self._hold_settled(epoch))
@@ -413,6 +443,11 @@ class CommitProtocol:
                     "transaction.max.timeout.ms), or with smaller batches (maxOffsetsPerTrigger)"
                 )
 
+    @property
+    def has_unrecorded(self) -> bool:
+        """Whether `record` has something to do."""
+        return self._unrecorded is not None
+
     def record(self) -> Steps[None]:
         """Write the outcome of the batch that `commit` has committed; does nothing if that is written."""
         unrecorded, self._unrecorded = self._unrecorded, None
@@ -437,6 +472,62 @@ class CommitProtocol:
     def _abort_parts(self, parts: Sequence[Part]) -> Steps[None]:
         for part in parts:
             yield AbortPart(part)
+
+    # -- handing over the driver's transaction
+
+    def hand_over(self) -> Handover | None:
+        """Return what the last commit left, for a task of the next batch, and forget it.
+
+        None if the last batch had several parts, because the next one is likely to have several, too."""
+        if self._kept is None or len(self._kept[0].parts) != 1:
+            return None
+        (decision, driver), self._kept = self._kept, None
+        return Handover(decision, driver)
+
+    def take_back(self, handover: Handover) -> None:
+        """Use what no task has taken."""
+        self._kept = handover.decision, handover.driver
+
+    def decided_with_rows(self, held: Decision, epoch: int, attempt: Attempt) -> Decision | None:
+        """Return the decision that a task writes with its rows, as if its part were the whole batch.
+
+        None if what was handed over is not that of the batch before, in the same run."""
+        is_of_this_run = (held.query_id, held.owner, held.epoch) == (self._query.query_id, self._query.owner, epoch)
+        if not (is_of_this_run and held.is_committed and held.swept and NO_BATCH < held.batch < attempt.batch):
+            return None
+        parts = [part._replace(fate=Fate.COMMITTED) for part in attempt.parts]
+        return held.decided(attempt.batch, parts, attempt.offsets).settled(parts)
+
+    def _commit_handed(self, attempt: Attempt, handed: Handover, epoch: int) -> Steps[Decision]:
+        """Commit the driver's transaction, which contains rows of the batch."""
+        self._kept = None
+        written, driver, _ = handed
+        if attempt.other_parts:
+            yield from self._inspect(attempt.batch, attempt.other_parts)
+            intent = written.decided(attempt.batch, (*written.parts, *attempt.other_parts), attempt.offsets)
+            if (yield WriteDecision(intent, driver)):
+                return (yield from self._carry_out(intent, driver, Plan(), attempt))
+            return (yield from self._outcome_of_handed(attempt, epoch))
+        if any((yield CommitParts(attempt.parts))):
+            return (yield from self._outcome_of_handed(attempt, epoch))
+        if attempt.had_failures:
+            yield AbortLeftovers(written.epoch)
+        self._kept = written, driver
+        return written
+
+    def _outcome_of_handed(self, attempt: Attempt, epoch: int) -> Steps[Decision]:
+        """Return the decision if it was committed, though the brokers refuse to commit the driver's transaction now."""
+        held, driver = yield from self._hold_settled(epoch)
+        if held.phase is Phase.PARTIAL:
+            raise self._failed(held)
+        if held.batch == attempt.batch and held.holds(attempt.parts):
+            self._kept = held, driver
+            return held
+        raise NotDecidedError(
+            f"batch {attempt.batch} of query {self._query.name!r} was not committed: its transaction, which is that of "
+            "the driver, has timed out or was aborted by another process. No part of the batch is visible; start the "
+            "query again, and Spark repeats the batch"
+        )
 
     # -- aborting a batch
 

@@ -21,7 +21,14 @@ from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector import commit_protocol as effects
 from sskafka.pipelines.connector.checkpoint import place_of
 from sskafka.pipelines.connector.commit_log import DRIVER_TIMEOUT_MS, CommitLog
-from sskafka.pipelines.connector.commit_protocol import Attempt, CommitProtocol, Condition, Query, Steps
+from sskafka.pipelines.connector.commit_protocol import (
+    Attempt,
+    CommitProtocol,
+    Condition,
+    Handover,
+    Query,
+    Steps,
+)
 from sskafka.pipelines.connector.decision import Decision, Owner, Part, Place
 from sskafka.pipelines.connector.errors import CommitFailedError, DataLossError, ReadTimeoutError
 from sskafka.pipelines.connector.fetching import read_ranges
@@ -73,6 +80,10 @@ class DecisionLog(Protocol):
 
     earlier_prefix: str
 
+    @property
+    def partition(self) -> TopicPartition: ...
+    def next_sequence(self, driver: Transaction) -> int: ...
+    def continue_at(self, driver: Transaction, sequence: int) -> None: ...
     def read(self) -> Decision | None: ...
     def peek(self) -> Decision | None: ...
     def write(self, decision: Decision, driver: Transaction) -> None: ...
@@ -169,6 +180,8 @@ class Committer:
         self._prefix = prefix
         self._protocol = CommitProtocol(query)
         self._task_id = re.compile(re.escape(prefix) + r"-(\d+)-[0-9a-f]+-\d+")
+        self._handed: Handover | None = None
+        """What a task has returned last: it knows the producer's sequence numbers in the topics of the sink."""
 
     # -- operations
 
@@ -184,13 +197,39 @@ class Committer:
 
     def commit_unrecorded(self, attempt: Attempt, epoch: int | None = None) -> Decision:
         """Commit a batch. Its rows are visible; `record` must follow, and may run while Spark begins the next batch."""
+        if attempt.handed is not None:
+            self._continue_with(attempt.handed)
         return self._done(self._protocol.commit(attempt, epoch))
+
+    @property
+    def has_unrecorded(self) -> bool:
+        """Whether the outcome of the last batch is still to be recorded."""
+        return self._protocol.has_unrecorded
 
     def record(self) -> None:
         self._done(self._protocol.record())
 
     def abort(self, attempt: Attempt, epoch: int | None = None) -> Decision | None:
         return self._done(self._protocol.abort(attempt, epoch))
+
+    def hand_over(self) -> Handover | None:
+        """Return what a task needs to write the next batch in the driver's transaction; this object forgets it."""
+        handover = self._protocol.hand_over()
+        if handover is None:
+            return None
+        handed = self._handed
+        sequences = dict(handed.sequences) if handed is not None and handed.driver == handover.driver else {}
+        sequences[self._log.partition] = self._log.next_sequence(handover.driver)
+        return handover._replace(sequences=tuple(sequences.items()))
+
+    def take_back(self, handover: Handover) -> None:
+        """Use what no task has taken."""
+        self._continue_with(handover)
+        self._protocol.take_back(handover)
+
+    def _continue_with(self, handover: Handover) -> None:
+        self._handed = handover
+        self._log.continue_at(handover.driver, dict(handover.sequences).get(self._log.partition, 0))
 
     def fence(self) -> None:
         """Initialize the driver's id, which aborts what a driver of an older run was about to decide."""
@@ -314,12 +353,16 @@ def prefix_of(name: str, query_id: str) -> str:
 
 def cluster_committer(session: ClusterSession, options: SinkOptions, query_id: str, owner: Owner) -> Committer:
     prefix = prefix_of(options.transactional_id_prefix, query_id)
-    query = Query(
+    log = CommitLog(session, options, prefix, query_id)
+    coordinator = ClusterCoordinator(session, options.bootstrap)
+    return Committer(coordinator, log, prefix, query_of(options, query_id, owner))
+
+
+def query_of(options: SinkOptions, query_id: str, owner: Owner) -> Query:
+    return Query(
         query_id,
         options.transactional_id_prefix or query_id,
         owner,
         place_of(options.checkpoint),
         reserve_ms=min(RESERVE_MS_MAX, options.transaction_timeout_ms // 3),
     )
-    log = CommitLog(session, options, prefix, query_id)
-    return Committer(ClusterCoordinator(session, options.bootstrap), log, prefix, query)

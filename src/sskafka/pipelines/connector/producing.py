@@ -7,7 +7,7 @@ AddPartitionsToTxn precedes the first batch of a partition.
 
 import zlib
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import numpy as np
@@ -20,7 +20,9 @@ from sskafka.client.transactions import Transaction, add_partitions
 from sskafka.model.buffers import Buffer
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.binary_columns import Numbers, binary_or_nulls
-from sskafka.pipelines.connector.decision import Part, Place
+from sskafka.pipelines.connector.commit_log import CommitLog
+from sskafka.pipelines.connector.commit_protocol import Handover
+from sskafka.pipelines.connector.decision import Decision, Part, Place
 from sskafka.pipelines.connector.delivery import deliver
 from sskafka.pipelines.connector.encode import (
     Columns,
@@ -53,14 +55,17 @@ class TaskProducer:
         slot: int,
         *,
         two_phase: bool = False,
+        handed: Handover | None = None,
     ) -> None:
-        """`two_phase`: the transaction may have no timeout, because another process will end it in any case."""
+        """`two_phase`: the transaction may have no timeout, because another process will end it in any case.
+
+        `handed`: write in the driver's transaction; `flush_with_decision` ends the task then."""
         self._cluster = cluster
         self._options = options
         self._transactional_id = transactional_id
         self._codec = Compression.named(options.compression)
-        self._identity: Transaction | None = None
-        self._sequences: dict[TopicPartition, int] = {}
+        self._identity: Transaction | None = None if handed is None else handed.driver
+        self._sequences: dict[TopicPartition, int] = {} if handed is None else dict(handed.sequences)
         self._collected: dict[TopicPartition, list[Columns]] = {}
         self._collected_bytes = 0
         self._keyless = slot
@@ -117,6 +122,29 @@ class TaskProducer:
                 self._sequences[partition] = (self._sequences.get(partition, 0) + done.record_count) & _SEQUENCE_MASK
             waiting = {partition: queue for partition, queue in waiting.items() if queue}
 
+    async def flush_with_decision(self, log: CommitLog, decide: Callable[[Part], Decision | None]) -> Handover | None:
+        """Send everything and a decision in the driver's transaction; return what the driver needs to commit it.
+
+        `decide` returns the decision for this part. None: nothing was sent, because it returned None, or because a
+        partition has more than one batch; the rows are still here."""
+        queues = {one: list(payloads_of(Columns.joined(parts))) for one, parts in self._collected.items()}
+        identity, part = self._identity, None
+        if identity is not None and all(len(queue) == 1 for queue in queues.values()):
+            digest = sum(zlib.crc32(queue[0].records, one.partition) for one, queue in queues.items())
+            part = Part(identity, self._slot, self.records, digest)
+        decision = None if part is None else decide(part)
+        if identity is None or decision is None:
+            return None
+        log.continue_at(identity, self._sequences.get(log.partition, 0))
+        batches = {one: self._framed(identity, one, queue[0]) for one, queue in queues.items()}
+        batches[log.partition] = log.record(decision, identity)
+        await add_partitions(self._cluster, identity, batches)
+        await deliver(self._cluster, batches, identity.transactional_id)
+        counts = {log.partition: 1, **{one: queue[0].record_count for one, queue in queues.items()}}
+        for one, count in counts.items():
+            self._sequences[one] = (self._sequences.get(one, 0) + count) & _SEQUENCE_MASK
+        return Handover(decision, identity, tuple(self._sequences.items()))
+
     async def _prepare(self, partitions: Iterable[TopicPartition]) -> Transaction:
         if self._identity is None:
             self._identity = await self._begin()
@@ -151,7 +179,7 @@ class TaskProducer:
             producer_epoch=identity.producer_epoch,
             base_sequence=self._sequences.get(partition, 0),
             codec=self._codec,
-            transactional=self._transactional_id is not None,
+            transactional=bool(identity.transactional_id),
         )
 
 

@@ -23,10 +23,12 @@ from sskafka.client.errors import ClientError
 from sskafka.client.transactions import Transaction
 from sskafka.model.errors import KafkaError
 from sskafka.pipelines.connector.checkpoint import offsets_digest
-from sskafka.pipelines.connector.commit_protocol import Attempt
-from sskafka.pipelines.connector.committing import Committer, cluster_committer, prefix_of
-from sskafka.pipelines.connector.decision import Owner, Part
+from sskafka.pipelines.connector.commit_log import CommitLog
+from sskafka.pipelines.connector.commit_protocol import Attempt, CommitProtocol, Handover
+from sskafka.pipelines.connector.committing import Committer, cluster_committer, prefix_of, query_of
+from sskafka.pipelines.connector.decision import Decision, Owner, Part
 from sskafka.pipelines.connector.errors import ConnectorError, OptionError
+from sskafka.pipelines.connector.handover import HandoverFile
 from sskafka.pipelines.connector.kept_sessions import kept_session
 from sskafka.pipelines.connector.options import Guarantee, SinkOptions
 from sskafka.pipelines.connector.planning import ClusterSession
@@ -38,6 +40,8 @@ logger = logging.getLogger(__name__)
 
 HEADERS_TYPE_NAME = "array<struct<key:string,value:binary>>"
 
+SMALL_BYTES_MAX = 1 << 20
+"""Largest part that is written in the driver's transaction, which hides later decisions of other queries."""
 SWEEP_EVERY = 32
 """Number of batches between sweeps. An unknown attempt of a task may have left a transaction open."""
 
@@ -59,6 +63,8 @@ class TaskWritten(WriterCommitMessage):
     epoch: int | None = None
     """The epoch of the query's owner when the task began to write."""
     attempt: int = 0
+    handed: Handover | None = None
+    """What the driver needs to commit, if the task has written in the transaction of the driver."""
 
     @property
     def transaction(self) -> Transaction | None:
@@ -153,6 +159,16 @@ def _with_first(batches: Iterator[pa.RecordBatch]) -> tuple[pa.RecordBatch | Non
     return None, iter(())
 
 
+def _collected(batches: Iterator[pa.RecordBatch]) -> tuple[list[pa.RecordBatch], bool]:
+    """Return the first batches, and whether they are all and together small."""
+    found: list[pa.RecordBatch] = []
+    for batch in batches:
+        found.append(batch)
+        if sum(one.nbytes for one in found) > SMALL_BYTES_MAX:
+            return found, False
+    return found, True
+
+
 class QueryBatch(NamedTuple):
     """The batch that a task writes, and the run and query that it belongs to."""
 
@@ -191,10 +207,45 @@ class StreamWriter(DataSourceStreamArrowWriter):
         if first is None:
             return TaskWritten(query_id, run, 0, attempt=attempt)
         epoch = self._epoch(query_id, run)
-        prefix = prefix_of(self._options.transactional_id_prefix, query_id)
-        name = ids_of_this_process().next_id(prefix, epoch, batch)
-        producer = _write(self._options, name, batches, slot, two_phase=True)
+        collected, is_small = _collected(batches)
+        handed = self._write_handed(of, epoch, collected, slot) if is_small else None
+        if handed is not None:
+            (part,) = handed.decision.parts
+            return TaskWritten(query_id, run, part.rows, part, epoch, attempt, handed)
+        name = ids_of_this_process().next_id(self._prefix(query_id), epoch, batch)
+        producer = _write(self._options, name, chain(collected, batches), slot, two_phase=True)
         return TaskWritten(query_id, run, producer.records, producer.part, epoch, attempt)
+
+    def _write_handed(
+        self, of: QueryBatch, epoch: int, batches: Sequence[pa.RecordBatch], slot: int
+    ) -> Handover | None:
+        """Write in the driver's transaction, if a commit on this machine has handed it over.
+
+        Return None if the task must write in a transaction of its own, also because the brokers refuse this one:
+        another process has taken the driver's id then, and nobody commits what was written here."""
+        handover = self._handover_file(of.query_id).take()
+        if handover is None:
+            return None
+        protocol = CommitProtocol(query_of(self._options, of.query_id, self._owner(of.run)))
+
+        def decide(part: Part) -> Decision | None:
+            attempt = Attempt(of.number, (part,), offsets_digest(self._options.checkpoint, of.number))
+            return protocol.decided_with_rows(handover.decision, epoch, attempt)
+
+        async def work(producer: TaskProducer, log: CommitLog) -> Handover | None:
+            for batch in batches:
+                await producer.write(batch)
+            return await producer.flush_with_decision(log, decide)
+
+        skip_imported_objects()
+        try:
+            with kept_session(self._options.bootstrap, self._options.connection) as session:
+                log = CommitLog(session, self._options, self._prefix(of.query_id), of.query_id)
+                producer = TaskProducer(session.cluster, self._options, None, slot, handed=handover)
+                return session.run(work(producer, log))
+        except KafkaError as error:
+            logger.info("the task writes in a transaction of its own: %s", error)
+            return None
 
     def _epoch(self, query_id: str, run: str) -> int:
         """Return the epoch of the run.
@@ -213,15 +264,24 @@ class StreamWriter(DataSourceStreamArrowWriter):
         recorder.wait()
         with kept_session(self._options.bootstrap, self._options.connection) as session:
             committer = self._kept_committer(session, written[0].query_id, written[0].run)
-            committer.commit_unrecorded(self._attempt(written, batchId), _epoch_of(written))
-        recorder.start(partial(self._record, session, committer))
+            handovers = self._handover_file(written[0].query_id)
+            attempt = self._attempt(written, batchId)
+            left = handovers.take() if attempt.handed is None else None
+            if left is not None:
+                committer.take_back(left)
+            committer.commit_unrecorded(attempt, _epoch_of(written))
+        if committer.has_unrecorded:
+            recorder.start(partial(self._record, session, committer, handovers))
+        else:
+            _hand_over(committer, handovers)
 
-    def _record(self, committed_with: ClusterSession, committer: Committer) -> None:
+    def _record(self, committed_with: ClusterSession, committer: Committer, handovers: HandoverFile) -> None:
         """Record the outcome of the batch. If this fails, the next commit reads the decision and settles it."""
         try:
             with kept_session(self._options.bootstrap, self._options.connection) as session:
                 if session is committed_with:
                     committer.record()
+                    _hand_over(committer, handovers)
         except (ClientError, KafkaError, ConnectorError) as error:
             logger.warning("the outcome of a batch was not recorded; the next commit settles it: %s", error)
 
@@ -241,7 +301,14 @@ class StreamWriter(DataSourceStreamArrowWriter):
         parts = tuple(one.part for one in written if one.part is not None)
         offsets = offsets_digest(self._options.checkpoint, batch)
         had_failures = any(one.attempt > 0 for one in written) or batch % SWEEP_EVERY == 0
-        return Attempt(batch, parts, offsets, had_failures)
+        handed = next((one.handed for one in written if one.handed is not None), None)
+        return Attempt(batch, parts, offsets, had_failures, handed)
+
+    def _prefix(self, query_id: str) -> str:
+        return prefix_of(self._options.transactional_id_prefix, query_id)
+
+    def _handover_file(self, query_id: str) -> HandoverFile:
+        return HandoverFile(self._options.bootstrap, self._prefix(query_id))
 
     def _committer(self, session: ClusterSession, query_id: str, run: str) -> Committer:
         return cluster_committer(session, self._options, query_id, self._owner(run))
@@ -259,6 +326,13 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def _owner(self, run: str) -> Owner:
         return Owner(run, self._options.pipeline_run)
+
+
+def _hand_over(committer: Committer, handovers: HandoverFile) -> None:
+    """Let a task of the next batch write in the driver's transaction."""
+    handover = committer.hand_over()
+    if handover is not None:
+        handovers.store(handover)
 
 
 def _epoch_of(written: Sequence[TaskWritten]) -> int | None:
