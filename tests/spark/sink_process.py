@@ -62,6 +62,11 @@ class SinkProgram:
         assert died.exists(), self.talk()
         return code
 
+    @property
+    def was_handed_over(self) -> bool:
+        """Whether a task of the batch in which somebody died has written in the transaction of the driver."""
+        return (self._directory / "died").with_suffix(".handed").exists()
+
     def run(self) -> int:
         return self._run("sskafka")
 
@@ -123,8 +128,8 @@ class SinkProgram:
                 return found
 
 
-def assert_each_once_whoever_dies(program: SinkProgram, step: str, who: str) -> None:
-    code = program.run_until_death(step, who)
+def assert_each_once_whoever_dies(program: SinkProgram, step: str, who: str, **options: str) -> None:
+    code = program.run_until_death(step, who, **options)
     assert (code == 0) == (who == "worker"), "only a task is run again by Spark itself"
     if code:
         assert program.run() == 0, program.talk()

@@ -80,6 +80,18 @@ def test_each_record_is_there_once_whoever_dies(step: str, who: str, program: Si
     assert_each_once_whoever_dies(program, step, who)
 
 
+@pytest.mark.parametrize(("step", "who"), [("task", "worker"), ("task", "java"), ("between commits", "driver")])
+def test_rows_in_the_transaction_of_the_driver_are_there_once_whoever_dies(
+    step: str, who: str, bootstrap: str, new_topic: Callable[..., str], produce: Callable[..., None], tmp_path: Path
+) -> None:
+    """Batches of one task: the first one is written as usual, and the last one in the driver's transaction."""
+    source, sink = new_topic(1), new_topic(2)
+    produce(source, numbers(0, RECORDS))
+    program = SinkProgram(bootstrap, source, sink, tmp_path)
+    assert_each_once_whoever_dies(program, step, who, dieBatch="2")
+    assert program.was_handed_over
+
+
 @pytest.fixture
 def program(bootstrap: str, new_topic: Callable[..., str], produce: Callable[..., None], tmp_path: Path) -> SinkProgram:
     source, sink = new_topic(2), new_topic(2)

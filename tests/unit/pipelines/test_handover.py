@@ -60,6 +60,17 @@ def test_a_directory_that_others_can_write_to_is_not_used(tmp_path: Path) -> Non
     assert HandoverFile("localhost:9092", "q", tmp_path / "link").take() is None
 
 
+def test_files_of_queries_that_no_longer_run_are_removed(tmp_path: Path) -> None:
+    (tmp_path / "private").mkdir(mode=0o700)
+    old, new = tmp_path / "private" / "driver-1", tmp_path / "private" / "driver-2"
+    for file in (old, new):
+        file.touch()
+    os.utime(old, (0, 0))
+    HandoverFile("localhost:9092", "q", tmp_path / "private").store(HANDOVER)
+    assert not old.exists()
+    assert new.exists()
+
+
 def test_a_file_that_is_damaged_hands_over_nothing(tmp_path: Path) -> None:
     stored = HandoverFile("localhost:9092", "q", tmp_path / "private")
     stored.store(HANDOVER)

@@ -4,7 +4,8 @@
 
 Both processes run on the machine of Spark's driver. On other machines tasks find no file, and write in transactions of
 their own. Who takes a file removes it, so that only one process has its content (rule 8 of `commit_protocol`). A file
-that nobody takes is replaced by the next run of the query; its producer is fenced by then.
+that nobody takes is replaced by the next run of the query; its producer is fenced by then. Files of queries that no
+longer run are removed after a day.
 """
 
 import hashlib
@@ -13,6 +14,8 @@ import logging
 import os
 import stat
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
 
 from sskafka.client.transactions import Transaction
@@ -21,6 +24,11 @@ from sskafka.pipelines.connector.commit_protocol import Handover
 from sskafka.pipelines.connector.decision import Decision
 
 logger = logging.getLogger(__name__)
+
+KEPT_S_MAX = 24 * 60 * 60
+
+_tidied: set[Path] = set()
+"""Directories in which this process has removed old files."""
 
 
 class HandoverFile:
@@ -39,6 +47,9 @@ class HandoverFile:
                 return
             beside.write_bytes(to_json(handover))
             beside.replace(self._path)
+            if self._path.parent not in _tidied:
+                _tidied.add(self._path.parent)
+                _remove_old_files(self._path.parent, time.time() - KEPT_S_MAX)
         except OSError as error:
             logger.info("nothing is handed over to tasks: %s", error)
 
@@ -68,6 +79,14 @@ def _is_private(directory: Path) -> bool:
     found = directory.lstat()
     is_closed = not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and is_closed
+
+
+def _remove_old_files(directory: Path, before: float) -> None:
+    """Remove the files that were written before a time; their queries do not run, or can do without them."""
+    for file in directory.iterdir():
+        with suppress(FileNotFoundError):
+            if file.lstat().st_mtime < before:
+                file.unlink()
 
 
 def to_json(handover: Handover) -> bytes:

@@ -7,7 +7,8 @@ Nobody dies with `nobody`: the step waits until a file of the same name with `.r
 process ids with commas between, brokers are paused for `pauseSeconds`. `dieBatch` names the first batch for all that.
 
 Steps of a task: `task begins` (it has its rows, and no transaction yet) and `task`. An attempt that replaces another
-and has written its rows makes a file of the same name with `.replaced`.
+and has written its rows makes a file of the same name with `.replaced`, and one that has written in the transaction of
+the driver one with `.handed`.
 """
 
 import os
@@ -62,6 +63,9 @@ class Death:
     def note_replacement(self) -> None:
         self._file.with_suffix(".replaced").touch()
 
+    def note_handover(self) -> None:
+        self._file.with_suffix(".handed").touch()
+
     def _wait(self) -> None:
         while not self._file.with_suffix(".resume").exists():
             time.sleep(0.1)
@@ -86,6 +90,8 @@ class KillingWriter(StreamWriter):
             self._death.at("task begins")
         written = super().write_as(of, iter(batches))
         if is_chosen:
+            if written.handed is not None:
+                self._death.note_handover()
             self._death.at("task")
             if written.attempt:
                 self._death.note_replacement()
