@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 from broker_process import BrokerProcess, StartBroker
+from http_client import HttpClient, ok
 from wire_connection import Connection, values_batch
 
 from sskafka.challenge.log_directory import FIRST_SEGMENT, PreparedTopic, prepare, prepared_batches
 from sskafka.model.errors import ErrorCode
-from sskafka.model.ids import ZERO_UUID
+from sskafka.model.ids import ZERO_UUID, uuid_text
 from sskafka.records.batch import assign_offset, iter_headers
 from sskafka.records.record import decode_records
 from sskafka.wire.messages import describe_topic_partitions, fetch, produce
@@ -231,3 +232,19 @@ def test_served_again_after_a_restart(broker: BrokerProcess, unclean: bool) -> N
         assert fetch_by_id(connection, FOO.topic_id).records == FOO_LOG
         assert fetch_by_id(connection, BAR.topic_id).high_watermark == 1
         assert connection.topic_metadata("foo").topic_id == FOO.topic_id
+
+
+def test_the_console_shows_the_prepared_directory(start_broker: StartBroker, data: Path) -> None:
+    broker = start_broker({**SETTINGS, "http.listener": "127.0.0.1:0"})
+    http = HttpClient(broker.http)
+    state = ok(http.get("/api/v1/challenge"))
+    assert state["directories"] == [str(data)]
+    assert state["metadata"]["first_offset"] == 1
+    shown = {(one["topic"], one["partition"]): one for one in state["partitions"]}
+    assert list(shown) == [("bar", 0), ("foo", 0), ("foo", 1), ("quz", 0)]
+    foo = shown["foo", 0]
+    assert (foo["batches"], foo["records"], foo["first_offset"], foo["last_offset"]) == (3, 3, 0, 2)
+    assert (foo["topic_id"], foo["size_bytes"]) == (uuid_text(FOO.topic_id), len(FOO_LOG))
+    assert (shown["bar", 0]["last_offset"], shown["bar", 0]["problem"]) == (None, None)
+    assert ok(http.get("/api/v1/console"))["features"] == ["challenge"]
+    http.close()

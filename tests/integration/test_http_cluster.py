@@ -207,5 +207,23 @@ def test_every_broker_shows_the_segments_of_the_others(cluster: HttpCluster, cli
     assert clients[1].get(metadata)[1]["broker_id"] == 3
 
 
+def test_the_lab_is_shown(leader: HttpClient) -> None:
+    assert leader.post("/admin/v1/topics", {"topic_name": "journaled", "partition_count": 2})[0] == 201
+
+    def newest() -> dict[str, Any] | None:
+        journal = leader.get("/api/v1/lab?limit=1")[1]["journal"]
+        return journal[0] if journal and journal[0]["payload"]["topic_name"] == "journaled" else None
+
+    line = wait_until(newest, "the line of the topic")
+    assert (line["type"], [one["id"] for one in line["payload"]["partitions"]]) == (
+        "create-topic",
+        ["journaled-1", "journaled-2"],
+    )
+    state = leader.get("/api/v1/lab")[1]
+    assert (state["leader_id"], state["quorum_state"]["leader_id"]) == (1, 1)
+    assert (state["lines"], state["journal"][0]) == (line["offset"] + 1, line)
+    assert state["journal_file"].endswith("__cluster_metadata.log")
+
+
 def _records(page: dict[str, Any]) -> int:
     return sum(batch["records"] for batch in page["batches"])

@@ -122,3 +122,16 @@ def test_a_new_leader_is_stored_and_followed(broker: LoneBroker) -> None:
     assert broker.leader() == 2
     assert broker.vote(4, "5") == {"granted": False, "leader_epoch": 4, "leader_id": "2"}
     assert broker.vote(5, "5") == {"granted": True}
+
+
+def test_the_console_shows_the_last_vote(broker: LoneBroker) -> None:
+    def state() -> Any:
+        return httpx.get(f"{broker.url}/api/v1/lab", trust_env=False).json()
+
+    assert state()["quorum_state"] == NOBODY
+    assert broker.vote(3, "2") == {"granted": True}
+    shown = state()
+    assert (shown["quorum_state"]["voted_id"], shown["leader_id"]) == (2, -1)
+    assert (shown["lines"], shown["journal"]) == (0, [])
+    assert shown["settings"] == {"log.dir.partition.base": "1", "lab.api": "true"}
+    assert httpx.get(f"{broker.url}/api/v1/console", trust_env=False).json()["features"] == ["lab"]

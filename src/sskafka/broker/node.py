@@ -224,6 +224,7 @@ class Broker:
             self._authorizer,
             secure,
             self._failed_login_recorder(),
+            self.cluster_id,
         )
 
     def _read_configured_topics(self) -> "on_demand.ConfiguredTopics | None":

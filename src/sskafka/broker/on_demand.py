@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from sskafka.coordination.transaction_markers import MarkerSender as MarkerSender
     from sskafka.coordination.transaction_markers import MarkerWriter as MarkerWriter
     from sskafka.coordination.transaction_verifier import TransactionVerifier as TransactionVerifier
+    from sskafka.lab import LAB_SETTINGS as LAB_SETTINGS
     from sskafka.lab.quorum_files import journal_path as journal_path
     from sskafka.lab.quorum_files import maybe_keep_files as maybe_keep_files
+    from sskafka.lab.quorum_files import quorum_state_path as quorum_state_path
     from sskafka.lab.votes import VoteAnswers as VoteAnswers
     from sskafka.replication.directory_reports import DirectoryReports as DirectoryReports
     from sskafka.replication.log_cleaner import LogCleaner as LogCleaner
@@ -94,6 +96,8 @@ _MODULES = {
     "TransactionVerifier": "sskafka.coordination.transaction_verifier",
     "journal_path": "sskafka.lab.quorum_files",
     "maybe_keep_files": "sskafka.lab.quorum_files",
+    "quorum_state_path": "sskafka.lab.quorum_files",
+    "LAB_SETTINGS": "sskafka.lab",
     "VoteAnswers": "sskafka.lab.votes",
     "DirectoryReports": "sskafka.replication.directory_reports",
     "LogCleaner": "sskafka.replication.log_cleaner",

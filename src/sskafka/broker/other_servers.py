@@ -17,6 +17,7 @@ from sskafka.client.node_security import link_properties, link_security
 from sskafka.controller.node_control import NodeControl
 from sskafka.metadata.effective_settings import effective_settings
 from sskafka.model.counters import AcceptorCounters, ConnectionCounters, Sample
+from sskafka.model.ids import CHALLENGE_CLUSTER_ID
 from sskafka.model.listeners import PLAINTEXT, Endpoint
 from sskafka.model.security.listener_settings import client_auth, enabled_mechanisms, http_serves_records
 from sskafka.model.setting import SettingError
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from sskafka.servers.local.server import Answer
 
 _log = logging.getLogger(__name__)
+
+LAB_ROUTES, LAB_STATE_ROUTES = "sskafka.lab.routes", "sskafka.lab.state_routes"
+CHALLENGE_ROUTES = "sskafka.challenge.state_routes"
+"""Modules that the HTTP process imports by name, because they are for few brokers or in layers above this one."""
 
 
 def own_cluster(
@@ -51,8 +56,10 @@ class OtherServers:
         authorizer: Authorizer,
         secure: "Callable[[], on_demand.SecureListeners]",
         on_failed_login: FailedLoginRecorder,
+        cluster_id: str,
     ) -> None:
         """`replicas`: None on a node that is only a controller."""
+        self._cluster_id = cluster_id
         self._on_failed_login = on_failed_login
         self._context = context
         self._sockets = sockets
@@ -107,6 +114,8 @@ class OtherServers:
             answers["link_properties"] = self._links.newer
         if settings["lab.api"]:
             self._add_lab_api(configuration, answers)
+        if self._cluster_id == CHALLENGE_CLUSTER_ID:
+            configuration.route_modules[CHALLENGE_ROUTES] = {}
         if is_broker:
             answers |= self.adr.answers()
         self._http = on_demand.HttpServerProcess(bound, configuration, answers)
@@ -136,8 +145,13 @@ class OtherServers:
 
     def _add_lab_api(self, configuration: "on_demand.Configuration", answers: "dict[str, Answer]") -> None:
         """Accept votes and leader announcements from callers of the HTTP server."""
-        configuration.route_modules["sskafka.lab.routes"] = {
-            "journal_file": on_demand.journal_path(self._context.settings)
+        settings = self._context.settings
+        journal_file = on_demand.journal_path(settings)
+        configuration.route_modules[LAB_ROUTES] = {"journal_file": journal_file}
+        configuration.route_modules[LAB_STATE_ROUTES] = {
+            "journal_file": journal_file,
+            "quorum_state_file": on_demand.quorum_state_path(settings),
+            "settings": {name: str(settings[name]).lower() for name in on_demand.LAB_SETTINGS},
         }
         answers |= on_demand.VoteAnswers(self._control).table()
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sskafka.metadata.record_codec import encode_record
 from sskafka.metadata.records import FeatureLevelRecord, MetadataRecord, PartitionRecord, TopicRecord
-from sskafka.model.ids import METADATA_TOPIC, Uuid, uuid_text
+from sskafka.model.ids import CHALLENGE_CLUSTER_ID, METADATA_TOPIC, Uuid, uuid_text
 from sskafka.records.batch import BatchHeader
 from sskafka.records.builder import NewRecord, build_batch, frame
 from sskafka.records.varint import encode_varint
@@ -31,7 +31,6 @@ PRODUCER_ID = 0
 
 _FIRST_OFFSET = 1
 _METADATA_EPOCH = 1
-_CLUSTER_ID = bytes.fromhex("20000000000040008000000000000001")
 DIRECTORY_ID = bytes.fromhex("10000000000040008000000000000001")
 _NO_KEY = encode_varint(-1)
 _NO_HEADER_COUNT = encode_varint(-1)
@@ -89,13 +88,13 @@ def _clear(directory: Path) -> None:
     if not directory.exists() or not any(directory.iterdir()):
         return
     properties = directory / "meta.properties"
-    if not properties.is_file() or f"cluster.id={uuid_text(_CLUSTER_ID)}" not in properties.read_text():
+    if not properties.is_file() or f"cluster.id={CHALLENGE_CLUSTER_ID}" not in properties.read_text():
         raise DirectoryInUseError(f"{directory} contains files that this tester did not write")
     shutil.rmtree(directory)
 
 
 def _meta_properties() -> str:
-    lines = ("version=1", f"cluster.id={uuid_text(_CLUSTER_ID)}", f"node.id={NODE_ID}")
+    lines = ("version=1", f"cluster.id={CHALLENGE_CLUSTER_ID}", f"node.id={NODE_ID}")
     return "".join(f"{line}\n" for line in (*lines, f"directory.id={uuid_text(DIRECTORY_ID)}"))
 
 

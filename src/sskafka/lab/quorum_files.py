@@ -27,6 +27,11 @@ def journal_path(settings: Settings) -> str | None:
     return os.path.join(settings.metadata_directory, JOURNAL_FILE) if keeps_files(settings) else None
 
 
+def quorum_state_path(settings: Settings) -> str | None:
+    """Return the path of the readable mirror of quorum-state, or None if none is kept."""
+    return os.path.join(settings.metadata_directory, FILE_NAME) if keeps_files(settings) else None
+
+
 class QuorumFiles:
     """A `QuorumObserver` that writes the files."""
 

@@ -12,6 +12,8 @@ Uuid = bytes
 
 ZERO_UUID: Uuid = bytes(16)
 METADATA_TOPIC_ID: Uuid = bytes(15) + b"\x01"
+CHALLENGE_CLUSTER_ID = "IAAAAAAAQACAAAAAAAAAAQ"
+"""The cluster id in log directories that testers of the Kafka challenge prepare."""
 METADATA_TOPIC = "__cluster_metadata"
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 

@@ -16,7 +16,7 @@ from sskafka.records.compression import Compression
 from sskafka.records.legacy import LegacyMessage
 from sskafka.storage.offset_index import SUFFIX as OFFSET_INDEX_SUFFIX
 from sskafka.storage.offset_index import OffsetIndex
-from sskafka.storage.partition_directory import directory_name
+from sskafka.storage.partition_directory import directory_name, parse_directory_name
 from sskafka.storage.segment import LOG_SUFFIX, log_path
 from sskafka.storage.time_index import SUFFIX as TIME_INDEX_SUFFIX
 from sskafka.storage.time_index import TimeIndex
@@ -87,6 +87,12 @@ class PartitionFiles:
         parents = [self._metadata_directory] if is_metadata else self._data_directories
         name = directory_name(partition, self._partition_base)
         return next((path for path in (Path(parent, name) for parent in parents) if path.is_dir()), None)
+
+    def partitions(self) -> list[TopicPartition]:
+        """Return the partitions of the data directories, without that of the metadata log, by name and number."""
+        names = [name for parent in self._data_directories for name in os.listdir(parent)]
+        found = {parse_directory_name(name, self._partition_base) for name in names}
+        return sorted(one for one in found if one is not None and one.topic != METADATA_TOPIC)
 
     def segments(self, directory: Path) -> list[SegmentFile]:
         """Return the segments, oldest first."""

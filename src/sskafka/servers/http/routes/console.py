@@ -7,10 +7,10 @@ The browser revalidates each file by its ETag, so a page never mixes files of tw
 
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from sskafka.model.version import __version__
 from sskafka.servers.http.caller import caller_of
@@ -35,6 +35,8 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 NOT_MODIFIED = 304
+FEATURES = {"lab": "sskafka.lab.state_routes", "challenge": "sskafka.challenge.state_routes"}
+"""Modules of routes that only some brokers serve, and that the console has a tab for."""
 
 
 class ConsoleFile(NamedTuple):
@@ -48,6 +50,7 @@ class Console(BaseModel):
     version: str
     principal: str
     is_read_only: bool
+    features: Annotated[list[str], Field(description="What this broker shows besides: lab, challenge.")]
 
 
 def routes(context: HttpContext) -> APIRouter:
@@ -62,6 +65,7 @@ def routes(context: HttpContext) -> APIRouter:
             version=__version__,
             principal=caller_of(request).principal,
             is_read_only=context.configuration.is_read_only,
+            features=[name for name, module in FEATURES.items() if module in context.configuration.route_modules],
         )
 
     if context.configuration.has_console:

@@ -2,7 +2,7 @@
 import { get } from "./api.js";
 import { store, useStore } from "./store.js";
 
-const session = store({ node_id: null, version: "", principal: "", is_read_only: true, is_known: false });
+const session = store({ node_id: null, version: "", principal: "", is_read_only: true, features: [], is_known: false });
 
 export const useSession = () => useStore(session);
 

@@ -1,4 +1,4 @@
-/** Metadata: the cluster as a tree of paths, and the newest records of the metadata log. */
+/** Metadata: the cluster as a tree of paths, the newest records of the metadata log, and the lab and the challenge where they are on. */
 import { Badge, Button, Card, Loaded, PageTitle, Tabs } from "../components/basics.js";
 import { Paged } from "../components/paged.js";
 import { useData } from "../lib/data.js";
@@ -7,17 +7,25 @@ import { html, useState } from "../lib/html.js";
 import { marked } from "../lib/odd_text.js";
 import { usePages } from "../lib/pages_of.js";
 import { link } from "../lib/router.js";
+import { useSession } from "../lib/session.js";
+import { Challenge } from "./metadata/challenge.js";
+import { Lab } from "./metadata/lab.js";
 
-const TABS = [{ name: "tree", title: "Tree" }, { name: "log", title: "Metadata log" }];
+const TABS = [
+  { name: "tree", title: "Tree", page: Tree }, { name: "log", title: "Metadata log", page: MetadataLog },
+  { name: "lab", title: "Lab", page: Lab, feature: "lab" }, { name: "challenge", title: "Challenge", page: Challenge, feature: "challenge" },
+];
 const LIMIT = 1000;
 const PAGE = 100;
 
 export default function Metadata({ query }) {
-  const chosen = query.tab === "log" ? "log" : "tree";
+  const { features } = useSession();
+  const tabs = TABS.filter((tab) => !tab.feature || features.includes(tab.feature));
+  const chosen = tabs.find((tab) => tab.name === query.tab) ?? tabs[0];
   return html`
     <${PageTitle} title="Metadata" />
-    <${Tabs} tabs=${TABS} chosen=${chosen} />
-    ${chosen === "tree" ? html`<${Tree} />` : html`<${MetadataLog} />`}`;
+    <${Tabs} tabs=${tabs} chosen=${chosen.name} />
+    <${chosen.page} key=${chosen.name} />`;
 }
 
 function Tree() {
