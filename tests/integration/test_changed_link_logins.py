@@ -193,6 +193,7 @@ def test_a_password_is_changed_and_links_recover(cluster: SaslCluster) -> None:
         for node in NODES:
             cluster.alter(node, **{f"{BROKERS}.scram-sha-512.sasl.jaas.config": scram("broker", "second")})
         stays_in_sync(cluster)
+    assert any("the login of this node was refused" in node.log for node in cluster.nodes)
 
 
 def test_a_user_is_changed_without_a_refused_login(cluster: SaslCluster) -> None:

@@ -10,6 +10,7 @@ Threads read the files, except at startup. Passwords and users of PLAIN are read
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeAlias
@@ -28,6 +29,7 @@ from sskafka.model.security.scram import SCRAM_MECHANISMS, ScramCredential, Scra
 from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
 from sskafka.runtime.tls.contexts import ReloadingContext, TlsOptions, server_context
+from sskafka.runtime.tls.expiry import ExpiryWarnings
 from sskafka.runtime.tls.replacement import ReplacementRules
 from sskafka.runtime.tls.settings import replacement_rules, tls_options
 from sskafka.runtime.tls.stores import TlsConfigError
@@ -50,6 +52,7 @@ class SecureListeners:
         self._contexts: dict[Endpoint, ReloadingContext] = {}
         self._mechanisms: dict[str, dict[str, SaslMechanism]] = {}
         self._change: asyncio.Task[None] | None = None
+        self._expiry = ExpiryWarnings()
         self._keys: list[OAuthKeys] = []
         self._tokens = TokenCredentials(settings["delegation.token.secret.key"], image)
 
@@ -62,9 +65,10 @@ class SecureListeners:
     async def watch(self) -> None:
         while True:
             await asyncio.sleep(WATCH_INTERVAL_S)
-            for source in list(self._contexts.values()):
+            for listener, source in list(self._contexts.items()):
                 if source.is_stale:
                     await asyncio.to_thread(source.reload)
+                await asyncio.to_thread(self._expiry.maybe_warn, listener.name, source, time.time())
             for keys in self._keys:
                 await asyncio.to_thread(keys.maybe_refresh)
 

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from sskafka.client.connection import Address, BrokerConnection, ConnectionOptions, connect
-from sskafka.client.errors import BrokerUnavailableError, ClientError, UnsupportedApiError
+from sskafka.client.errors import AuthenticationFailedError, BrokerUnavailableError, ClientError, UnsupportedApiError
 from sskafka.model.errors import KafkaError
 from sskafka.wire.schema import Message
 
@@ -36,6 +36,8 @@ __all__ = [
 ]
 
 _log = logging.getLogger(__name__)
+
+REFUSAL_LOG_S = 60.0
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Message)
@@ -113,6 +115,7 @@ class BrokerLink(TaskLink):
         self._connection: BrokerConnection | None = None
         self._connecting = asyncio.Lock()
         self._failures = 0
+        self._silent_until_s = 0.0
         self._is_closed = False
 
     async def request(self, message: Message, response_class: type[R], *, timeout_ms: int | None = None) -> R:
@@ -171,13 +174,24 @@ class BrokerLink(TaskLink):
         if address is None or self._is_closed:
             raise BrokerUnavailableError("the address of the node is not known")
         self._failures += 1
-        connection = await connect(address, self._options, failures=self._failures - 1)
+        try:
+            connection = await connect(address, self._options, failures=self._failures - 1)
+        except AuthenticationFailedError as error:
+            self._note_refusal(error)
+            raise
         self._failures = 0
         for request_class, oldest in self._versions_min.items():
             if connection.version_for(request_class) < oldest:
                 connection.abort("unsupported version")
                 raise UnsupportedApiError(f"{address} does not support {request_class.__name__} version {oldest}")
         return connection
+
+    def _note_refusal(self, error: AuthenticationFailedError) -> None:
+        """Log that the other node refuses this one. It is repeated until somebody changes a setting."""
+        now_s = asyncio.get_running_loop().time()
+        if now_s >= self._silent_until_s:
+            self._silent_until_s = now_s + REFUSAL_LOG_S
+            _log.error("the login of this node was refused: %s", error)
 
 
 class BrokerLinks(Generic[L]):

@@ -9,7 +9,13 @@ from fake_broker import HANG_UP, FakeBroker, api_versions
 
 from sskafka.client import broker_link
 from sskafka.client.broker_link import Address, BrokerLink, BrokerLinks, ConnectionOptions, RequestQueue
-from sskafka.client.errors import ClientError, ConnectionLostError, RequestTimeoutError, UnsupportedApiError
+from sskafka.client.errors import (
+    AuthenticationFailedError,
+    ClientError,
+    ConnectionLostError,
+    RequestTimeoutError,
+    UnsupportedApiError,
+)
 from sskafka.wire.codec import UnencodableMessageError
 from sskafka.wire.messages.api_versions import ApiVersionsRequest
 from sskafka.wire.messages.fetch import FetchRequest
@@ -40,6 +46,25 @@ def test_whatever_goes_wrong_is_told(monkeypatch: pytest.MonkeyPatch, error: Exc
 
     monkeypatch.setattr(broker_link, "connect", connect)
     asyncio.run(scenario())
+
+
+def test_a_refused_login_is_logged_once_a_minute(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def connect(address: Address, options: ConnectionOptions, *, failures: int) -> object:
+        raise AuthenticationFailedError("localhost:1: Invalid username or password")
+
+    async def scenario() -> None:
+        link = BrokerLink(nowhere, ConnectionOptions())
+        for _ in range(3):
+            await ask(link)
+        link._silent_until_s = 0.0
+        await ask(link)
+
+    monkeypatch.setattr(broker_link, "connect", connect)
+    asyncio.run(scenario())
+    text = "the login of this node was refused: localhost:1: Invalid username or password"
+    assert [record.message for record in caplog.records] == [text] * 2
 
 
 def test_the_time_to_connect_doubles_with_every_failure(monkeypatch: pytest.MonkeyPatch) -> None:

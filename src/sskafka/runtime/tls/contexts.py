@@ -120,7 +120,8 @@ class ReloadingContext:
         self._stamps = _stamps(options)
         self.options = options
         self.context = make(options)
-        self._contents = with_contents(options) if check_replacement is not None else options
+        self.contents = with_contents(options) if check_replacement is not None else options
+        """The options with the contents of their files, if replacements are checked."""
 
     @property
     def is_stale(self) -> bool:
@@ -131,7 +132,7 @@ class ReloadingContext:
         """Use other options; raise TlsConfigError and keep the old ones if they cannot be used."""
         stamps = _stamps(options)
         context, contents = self.check(options)
-        self.options, self.context, self._contents, self._stamps = options, context, contents, stamps
+        self.options, self.context, self.contents, self._stamps = options, context, contents, stamps
 
     def check(self, options: TlsOptions) -> tuple[ssl.SSLContext, TlsOptions]:
         """Return context and contents of options that may replace those in use; raise TlsConfigError if they may not.
@@ -141,16 +142,16 @@ class ReloadingContext:
         if self._check_replacement is None:
             return context, options
         contents = with_contents(options)
-        self._check_replacement(self._contents, contents)
+        self._check_replacement(self.contents, contents)
         return context, contents
 
     def reload(self) -> None:
         """Read the files again. This blocks: call it in a thread."""
         self._stamps = _stamps(self.options)
         try:
-            self.context, self._contents = self.check(self.options)
+            self.context, self.contents = self.check(self.options)
         except TlsConfigError as error:
-            _log.error("the old certificates stay in use: %s", error)
+            _log.error("the old certificates stay in use, not %s: %s", ", ".join(self.options.files), error)
         else:
             _log.info("certificates were read again: %s", ", ".join(self.options.files))
 

@@ -35,7 +35,7 @@ class ReplacementRules:
         This blocks for some milliseconds: call it in a thread."""
         if not (_has_key(old) and _has_key(new)):
             return
-        self._check_names(_own_certificate(old), _own_certificate(new))
+        self._check_names(own_certificate(old), own_certificate(new))
         if self.is_between_nodes:
             _check_handshakes(old, new)
 
@@ -102,7 +102,7 @@ def _step(end: ssl.SSLObject) -> bool:
     return True
 
 
-def _own_certificate(options: TlsOptions) -> dict[str, Any]:
+def own_certificate(options: TlsOptions) -> dict[str, Any]:
     """Return subject and alternative names of the certificate in a key store, as `getpeercert` has them.
 
     Python decodes verified certificates alone: a second handshake trusts what the first one has received."""
