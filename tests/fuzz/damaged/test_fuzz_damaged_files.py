@@ -14,6 +14,7 @@ from pathlib import Path
 
 from damaged_directory import DamagedStarts
 
+PROGRESS_STARTS = 500
 INPUTS_MAX = 20_000
 """Of the million inputs of `make fuzz` most are requests: a start takes a tenth of a second."""
 
@@ -30,5 +31,8 @@ def test_damaged_files(tmp_path: Path) -> None:
         if time.monotonic() >= deadline:
             break
         outcomes[starts.run(seed)] += 1
+        if outcomes.total() % PROGRESS_STARTS == 0:
+            sys.stdout.write(f"seed {seed}: {outcomes.total()} starts, {dict(outcomes)}\n")
+            sys.stdout.flush()
     sys.stdout.write(f"damaged files: {outcomes.total()} starts, {dict(outcomes)}\n")
     assert outcomes["served"]
