@@ -19,9 +19,10 @@ from sskafka.cli.failures import explain
 from sskafka.model.ids import TopicPartition
 from sskafka.model.settings import Settings
 from sskafka.quorum.formatting import format_storage
-from sskafka.records.batch import crc_matches, iter_headers, whole_batches
+from sskafka.records.batch import whole_batches
 from sskafka.storage.disk import OsDisk
 from sskafka.storage.errors import CorruptBatchError, StorageError
+from sskafka.storage.file_slice import FileSlice, has_bad_batch
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_manager import LogManager
@@ -102,8 +103,8 @@ def _read(log: Log, offset: int) -> Records:
     """The records from `offset` on, as a consumer reads them: one response after the other."""
     found: Records = []
     while offset < log.log_end_offset:
-        data = b"".join(bytes(piece.read()) for piece in log.read(offset, 500, log.log_end_offset))
-        batches = [item for item in records(_whole(data)) if item[0] >= offset]
+        data = b"".join(_read_cold(piece) for piece in log.read(offset, 500, log.log_end_offset))
+        batches = [item for item in records(bytes(whole_batches(memoryview(data)))) if item[0] >= offset]
         if not batches:
             raise CorruptBatchError(f"nothing at offset {offset}")
         found += batches
@@ -111,13 +112,12 @@ def _read(log: Log, offset: int) -> Records:
     return found
 
 
-def _whole(data: bytes) -> bytes:
-    """The whole batches, with their checksums verified, as a consumer does."""
-    batches = bytes(whole_batches(memoryview(data)))
-    for position, header in iter_headers(batches):
-        if not crc_matches(batches, header, position):
-            raise CorruptBatchError(f"offset {header.base_offset} does not match its checksum")
-    return batches
+def _read_cold(piece: FileSlice) -> bytes:
+    """The bytes as a broker reads them from the disk: verified."""
+    data = bytes(piece.read())
+    if has_bad_batch(data):
+        raise CorruptBatchError(f"a batch in {piece} is damaged")
+    return data
 
 
 # ---- damage

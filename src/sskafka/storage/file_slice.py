@@ -54,9 +54,16 @@ class _MiddleSlice(FileSlice):
 
 
 def has_bad_batch(data: Buffer) -> bool:
-    """Return whether one of the whole batches in `data`, which starts with a batch, does not match its checksum."""
+    """Return whether one of the whole batches in `data`, which starts with a batch, is damaged.
+
+    It does not match its checksum, or it does not follow the batch before: the checksum does not cover offsets."""
     batches = whole_batches(memoryview(data))
+    next_offset = 0
     try:
-        return not all(crc_matches(batches, header, position) for position, header in iter_headers(batches))
+        for position, header in iter_headers(batches):
+            if header.base_offset < next_offset or not crc_matches(batches, header, position):
+                return True
+            next_offset = header.next_offset
     except CorruptBatchError:
         return True
+    return False

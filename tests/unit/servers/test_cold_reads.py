@@ -9,6 +9,7 @@ import pytest
 from sskafka.model.buffers import Buffer
 from sskafka.model.counters import ConnectionCounters
 from sskafka.model.settings import Settings
+from sskafka.records.batch import assign_offset
 from sskafka.records.builder import NewRecord, build_batch
 from sskafka.runtime.descriptors import ConnectionDescriptors
 from sskafka.servers.kafka.authorization import AllowAll
@@ -38,7 +39,9 @@ async def read(part: FileSlice) -> tuple[Buffer | None, list[File]]:
 
 @pytest.mark.parametrize("is_damaged", [False, True])
 def test_a_bad_batch_is_not_sent_and_its_file_is_reported(tmp_path: Path, is_damaged: bool) -> None:
-    batches = build_batch([NewRecord(value=b"first")]) + build_batch([NewRecord(value=b"second")])
+    second = build_batch([NewRecord(value=b"second")])
+    assign_offset(second, 0, 1, 0)
+    batches = build_batch([NewRecord(value=b"first")]) + second
     batches[-1] ^= is_damaged
     (tmp_path / "segment").write_bytes(batches)
     file = OsDisk().open(str(tmp_path / "segment"))

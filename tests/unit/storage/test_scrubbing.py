@@ -126,6 +126,17 @@ def test_a_cold_read_is_checked_batch_by_batch(log: Log) -> None:
     assert has_bad_batch(whole)
 
 
+def test_a_cold_read_checks_base_offsets_which_the_checksum_does_not_cover(log: Log) -> None:
+    segment = log.segments.first
+    whole = bytearray(FileSlice(segment.file, 0, segment.size_bytes).read())
+    first, second, *_ = [position for position, _ in segment.headers()]
+    assert whole[second + 7] == 1
+    for position, offset in ((first, 1), (second, 3), (second, 0)):
+        changed = bytearray(whole)
+        changed[position + 7] = offset
+        assert has_bad_batch(changed), (position, offset)
+
+
 def test_parts_of_a_slice_know_whether_they_start_a_batch(log: Log) -> None:
     whole = FileSlice(log.segments.first.file, 0, 200)
     assert whole.part(0, 100).starts_batch

@@ -224,7 +224,7 @@ class Listener:
             try:
                 data: Buffer | None = part.read()
                 if data and part.starts_batch and has_bad_batch(data):
-                    log.error("a batch that was to be sent does not match its checksum: %r", part)
+                    log.error("a batch that was to be sent is damaged: %r", part)
                     loop.call_soon_threadsafe(self.on_damaged_file, part.file)
                     data = None
             except (OSError, StorageError):
