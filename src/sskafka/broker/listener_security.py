@@ -77,6 +77,7 @@ class SecureListeners:
         self._settings = settings
         for name, mechanisms in self._mechanisms.items():
             self._change_mechanisms(name, mechanisms)
+            self._report_bad_login(name)
         if self._change is None or self._change.done():
             self._change = asyncio.get_running_loop().create_task(self._follow())
 
@@ -171,8 +172,18 @@ class SecureListeners:
             max_reauth_ms=max_reauth_ms,
         )
 
+    def _report_bad_login(self, listener: str) -> None:
+        try:
+            login_module(self._settings, listener, PLAIN)
+        except SettingError as error:
+            _log.error("listener %s has no users of PLAIN: %s", listener, error)
+
     def _plain_users(self, listener: str) -> Mapping[str, str]:
-        module = login_module(self._settings, listener, PLAIN)
+        """Return no users if the metadata has a text that cannot be parsed: another controller may have stored it."""
+        try:
+            module = login_module(self._settings, listener, PLAIN)
+        except SettingError:
+            return {}
         return module.users if module is not None else {}
 
     def credential(self, mechanism: ScramMechanism, user: str, is_token: bool) -> ScramCredential | None:

@@ -12,7 +12,7 @@ from typing import Any
 from sskafka.model.cordoned_directories import CORDONED, check_cordoned_directories
 from sskafka.model.group_bounds import check_group_bounds
 from sskafka.model.listener_changes import check_listener_changes
-from sskafka.model.security.listener_settings import check_security
+from sskafka.model.security.listener_settings import JAAS, check_security, parsed_jaas
 from sskafka.model.setting import Setting, SettingError, Update
 from sskafka.model.settings_table import BROKER_SETTINGS, missing_protection
 
@@ -69,6 +69,8 @@ def validate_dynamic_configs(configs: Mapping[str, str], *, all_brokers: bool) -
         setting = known_setting(name)
         if setting is not None:
             setting.parse(text)
+            if setting.name == JAAS:
+                parsed_jaas(name, text)
         elif (reason := missing_protection(base_name(name))) is not None:
             raise SettingError(name, None, reason)
     if all_brokers:

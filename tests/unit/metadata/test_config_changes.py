@@ -102,6 +102,17 @@ def test_broker_settings_change_for_one_or_for_all() -> None:
     assert change(image, ("listeners", SET, "A://:1"), kind=BROKER, name="")[0] == ErrorCode.INVALID_REQUEST
 
 
+def test_a_login_that_cannot_be_parsed_is_rejected() -> None:
+    """Also from a client that asks a controller."""
+    name = "listener.name.brokers.plain.sasl.jaas.config"
+    code, text = change(
+        topic_cluster(), (name, SET, 'PlainLoginModule required user_a="secret"'), kind=BROKER, name="1"
+    )
+    assert code == ErrorCode.INVALID_REQUEST
+    assert "semicolon" in str(text)
+    assert "secret" not in str(text)
+
+
 def replace(image: ClusterImage, *resources: full.AlterConfigsResource, validate_only: bool = False) -> list[int]:
     request = full.AlterConfigsRequest(list(resources), validate_only)
     return [outcome.error_code for outcome in decided(image, alter_configs(image, request, SETTINGS)).responses]

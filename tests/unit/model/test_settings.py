@@ -361,7 +361,7 @@ def test_settings_of_one_listener() -> None:
         ({"max.connections.per.ip": "0"}, "can be set to zero only if max.connections.per.ip.overrides"),
         ({"max.connection.creation.rate": "0"}, "Invalid max.connection.creation.rate 0"),
         ({"listeners": "EXTRA://:9"}, "No security protocol defined for listener EXTRA"),
-        ({"listener.name.plaintext.sasl.jaas.config": "x"}, "it would not be used"),
+        ({"listener.name.plaintext.sasl.jaas.config": "x required;"}, "it would not be used"),
         ({"listener.name.other.plain.sasl.jaas.config": "x"}, "with a semicolon at the end"),
         ({"unclean.leader.election.enable": "yes"}, "Expected value to be either true or false"),
         ({"cordoned.log.dirs": "/nowhere"}, "log.dirs does not have /nowhere"),

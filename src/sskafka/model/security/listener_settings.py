@@ -33,7 +33,7 @@ def login_module(settings: "Settings", listener: str, mechanism: str) -> LoginMo
     """Return the JAAS configuration of a mechanism; None if it has none. Raise SettingError if it is invalid."""
     key = prefixed(listener, mechanism, JAAS)
     text = next((layer[key].value for layer in settings.layers() if key in layer), None)
-    return None if text is None else _parsed(key, str(text))
+    return None if text is None else parsed_jaas(key, str(text))
 
 
 def enabled_mechanisms(settings: "Settings", listener: str) -> tuple[str, ...]:
@@ -161,10 +161,11 @@ def _check_jaas(settings: "Settings") -> None:
             if name.removesuffix(f".{JAAS}").rpartition(".")[2].upper() not in SASL_MECHANISMS:
                 problem = "name listener and mechanism: listener.name.NAME.MECHANISM.sasl.jaas.config"
                 raise SettingError(name, "***", f"it would not be used; {problem}")
-            _parsed(name, str(configured.value))
+            parsed_jaas(name, str(configured.value))
 
 
-def _parsed(name: str, text: str) -> LoginModule:
+def parsed_jaas(name: str, text: str) -> LoginModule:
+    """Return the login module of the setting `name`; raise SettingError, without the text, if there is none."""
     try:
         return parse_jaas(text)
     except JaasError as error:
