@@ -75,6 +75,16 @@ class Latencies:
         bucket = (elapsed_ns // 1000).bit_length()
         self.latency_buckets[bucket if bucket < _LATENCY_BUCKETS else -1] += 1
 
+    def add(self, other: "Latencies") -> None:
+        """Count the observations of `other` here, too."""
+        self.total_time_ns += other.total_time_ns
+        for bucket, count in enumerate(other.latency_buckets):
+            self.latency_buckets[bucket] += count
+
+    def add_zeros(self, count: int) -> None:
+        """Count `count` observations that took no time."""
+        self.latency_buckets[0] += count
+
     def percentile_us(self, fraction: float) -> int:
         """Return the upper bound of the bucket that contains this percentile; 0 before the first response."""
         total = sum(self.latency_buckets)
@@ -99,9 +109,27 @@ _QUANTILES = ("0.50", "0.75", "0.95", "0.99", "0.999")
 
 
 class RequestCounters(Latencies):
-    """Requests of one API: how many, how they failed, how long they took from the first byte to the response."""
+    """Requests of one API: how many, how they failed, how long they took from the first byte to the response.
 
-    __slots__ = ("errors", "name", "request_bytes", "requests")
+    As latencies, this object has the requests that their handler answered at once. Requests that were parked are
+    counted in three parts beside it, and throttled ones in a fourth: so an immediate answer costs one observation.
+
+        TotalTimeMs     this + parked_total
+        LocalTimeMs     this + parked_local     the time until the handler returned
+        RemoteTimeMs    zeros + parked_remote   the time from then to the response
+        ThrottleTimeMs  zeros + throttled
+    """
+
+    __slots__ = (
+        "errors",
+        "name",
+        "parked_local",
+        "parked_remote",
+        "parked_total",
+        "request_bytes",
+        "requests",
+        "throttled",
+    )
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -109,13 +137,47 @@ class RequestCounters(Latencies):
         self.requests = 0
         self.request_bytes = 0
         self.errors = 0
+        self.parked_total = Latencies()
+        self.parked_local = Latencies()
+        self.parked_remote = Latencies()
+        self.throttled = Latencies()
+
+    def observe_parked(self, received_ns: int, parked_ns: int, now_ns: int) -> None:
+        """Count a request that was parked and is answered now."""
+        self.parked_total.observe(now_ns - received_ns)
+        self.parked_local.observe(parked_ns - received_ns)
+        self.parked_remote.observe(now_ns - parked_ns)
+
+    def total_time(self) -> Latencies:
+        return _sum_of(self, self.parked_total)
 
     def samples(self) -> Iterator[Sample]:
         labels = (("request", self.name),)
-        yield Sample("kafka_network_requestmetrics_requests_total", labels, self.requests)
-        yield Sample("kafka_network_requestmetrics_errors_total", labels, self.errors)
-        yield Sample("kafka_network_requestmetrics_requestbytes_total", labels, self.request_bytes)
-        yield from self.summary("kafka_network_requestmetrics_totaltimems", labels)
+        prefix = "kafka_network_requestmetrics_"
+        yield Sample(prefix + "requests_total", labels, self.requests)
+        yield Sample(prefix + "errors_total", labels, self.errors)
+        yield Sample(prefix + "requestbytes_total", labels, self.request_bytes)
+        total = self.total_time()
+        yield from total.summary(prefix + "totaltimems", labels)
+        count = sum(total.latency_buckets)
+        if count:
+            yield from _sum_of(self, self.parked_local).summary(prefix + "localtimems", labels)
+            yield from _with_zeros(self.parked_remote, count).summary(prefix + "remotetimems", labels)
+            yield from _with_zeros(self.throttled, count).summary(prefix + "throttletimems", labels)
+
+
+def _sum_of(*parts: Latencies) -> Latencies:
+    whole = Latencies()
+    for part in parts:
+        whole.add(part)
+    return whole
+
+
+def _with_zeros(part: Latencies, count: int) -> Latencies:
+    """Return the latencies of `count` requests, of which those in `part` waited and the others did not."""
+    whole = _sum_of(part)
+    whole.add_zeros(max(0, count - sum(part.latency_buckets)))
+    return whole
 
 
 class Traffic:

@@ -203,6 +203,30 @@ def test_every_frame_in_the_buffer_is_answered_in_one_write() -> None:
     assert transport.writes == 1
 
 
+def test_the_time_that_a_request_is_parked_is_counted_apart() -> None:
+    harness = Harness()
+    connection, _ = harness.connect()
+    feed(connection, frame(ECHO, 1) + frame(PARK, 2))
+    parked = harness.listener.apis[PARK].counters
+    assert sum(parked.parked_remote.latency_buckets) == 0, "it still waits"
+    harness.complete(0)
+    assert parked.parked_local.total_time_ns + parked.parked_remote.total_time_ns == parked.parked_total.total_time_ns
+    assert sum(parked.parked_remote.latency_buckets) == 1
+    assert sum(harness.listener.apis[ECHO].counters.parked_total.latency_buckets) == 0
+
+
+def test_the_time_for_which_a_quota_mutes_a_connection_is_counted() -> None:
+    harness = Harness()
+    connection, _ = harness.connect()
+    request = Request(connection, 0, 1, "me", memoryview(b""), 0, 0, ECHO)
+
+    async def mute() -> None:
+        request.mute(250)
+
+    asyncio.run(mute())
+    assert harness.listener.apis[ECHO].counters.throttled.total_time_ns == 250_000_000
+
+
 def test_frames_may_arrive_cut_at_any_byte() -> None:
     stream = frame(ECHO, 1, b"hello") + frame(ECHO, 2, b"world")
     for cut in range(1, len(stream)):

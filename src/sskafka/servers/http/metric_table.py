@@ -165,6 +165,11 @@ SECTIONS = (
             (COUNTER, "requestbytes_total", "Bytes of requests."),
             (SUMMARY, "totaltimems", ("Milliseconds from the arrival of a request to its response. Quantiles are upper "
              "bounds since the start, exact to a factor of two.")),
+            (SUMMARY, "localtimems", ("Milliseconds from the arrival of a request until its handler answered it or set "
+             "it aside. Requests before it in the same read count, too.")),
+            (SUMMARY, "remotetimems", ("Milliseconds that a request was set aside: it waited for replicas, records, a "
+             "coordinator or its next slice.")),
+            (SUMMARY, "throttletimems", "Milliseconds for which a quota muted the connection after the response."),
         )),
         _Rows("", (), (
             (GAUGE, "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent",

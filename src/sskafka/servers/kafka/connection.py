@@ -384,6 +384,12 @@ class Connection(Outgoing):
         if not self.closed:
             self._maybe_resume_reading()
 
+    def count_throttling(self, api_key: int, throttle_ms: int) -> None:
+        """Count the time for which a request of this API mutes the connection."""
+        api = self._apis.get(api_key)
+        if api is not None:
+            api.counters.throttled.observe(throttle_ms * 1_000_000)
+
     def _pause_reading(self) -> None:
         if not self._reading_paused and self._transport is not None:
             self._reading_paused = True

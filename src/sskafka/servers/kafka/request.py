@@ -39,6 +39,8 @@ class RequestConnection(Protocol):
 
     def release(self) -> None: ...
 
+    def count_throttling(self, api_key: int, throttle_ms: int) -> None: ...
+
     def refuse(self, reason: str) -> None: ...
 
     def close(self) -> None: ...
@@ -137,6 +139,7 @@ class Request:
     def mute(self, throttle_ms: int) -> None:
         """Read no further request of this connection for this time."""
         self.connection.hold()
+        self.connection.count_throttling(self.api_key, throttle_ms)
         asyncio.get_running_loop().call_later(throttle_ms / 1000, self.connection.release)
 
     def park(self) -> "ResponseSlot":

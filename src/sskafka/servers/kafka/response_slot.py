@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 
 
 class ResponseSlot:
-    __slots__ = ("_api", "_connection", "_received_ns", "finish", "on_abandoned", "response")
+    __slots__ = ("_api", "_connection", "_parked_ns", "_received_ns", "finish", "on_abandoned", "response")
 
     def __init__(self, connection: "Connection", api: ServedApi, received_ns: int) -> None:
         self._connection = connection
         self._api = api
         self._received_ns = received_ns
+        self._parked_ns = perf_counter_ns()
         self.response: Response | None = None
         self.on_abandoned: Callable[[], None] | None = None
         """Set by the handler that parked the request; called if the client disconnects before the response."""
@@ -27,7 +28,7 @@ class ResponseSlot:
     def complete(self, response: Response) -> None:
         assert self.response is None, "a request is answered once"
         self.response = response if self.finish is None else self.finish(response)
-        self._api.counters.observe(perf_counter_ns() - self._received_ns)
+        self._api.counters.observe_parked(self._received_ns, self._parked_ns, perf_counter_ns())
         self._connection.settle()
 
     def fail(self, error: Exception) -> None:

@@ -70,4 +70,4 @@ class BrokerLoadHandler:
 
 
 def _request_load(counters: RequestCounters) -> RequestLoad:
-    return RequestLoad(counters.name, counters.requests, counters.errors, list(counters.latency_buckets))
+    return RequestLoad(counters.name, counters.requests, counters.errors, counters.total_time().latency_buckets)
