@@ -1,6 +1,7 @@
 """Run the unit tests on every supported Python that is on the PATH: `make test-all`.
 
-Each interpreter has a virtual environment of its own in build/. Versions that are not there are named and left out.
+Each interpreter has a virtual environment of its own in build/. Versions that are not there are named and left out, and
+so are shims of version managers that lead to none.
 """
 
 import shutil
@@ -11,6 +12,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 TESTS = ("tests/unit", "--ignore=tests/unit/pipelines", "--ignore=tests/unit/docs")
+
+TEST_SECONDS_MAX = 300
+"""A test that does not end on another version of Python fails."""
 
 
 def interpreter(version: str) -> str | None:
@@ -29,7 +33,8 @@ def test(version: str, program: str) -> bool:
         subprocess.run([program, "-m", "venv", str(home)], check=True)
         install = [str(python), "-m", "pip", "install", "--quiet", "-e", f"{ROOT}[fast,executor,test,dev]"]
         subprocess.run(install, cwd=ROOT, check=True)
-    command = [str(python), "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *TESTS, *sys.argv[1:]]
+    options = ("-q", "-n", "2", "-p", "no:cacheprovider", f"--timeout={TEST_SECONDS_MAX}")
+    command = [str(python), "-m", "pytest", *options, *TESTS, *sys.argv[1:]]
     return subprocess.run(command, cwd=ROOT, check=False).returncode == 0
 
 
@@ -37,7 +42,7 @@ def main() -> None:
     failed = []
     for version in VERSIONS:
         program = interpreter(version)
-        print(f"Python {version}: {program or 'left out, because it is not on the PATH'}", flush=True)
+        print(f"Python {version}: {program or 'left out, because none that runs is on the PATH'}", flush=True)
         if program is not None and not test(version, program):
             failed.append(version)
     if failed:

@@ -384,7 +384,8 @@ class BrokerConnection(asyncio.BufferedProtocol):
         size = len(header) + len(body)
         self._traffic.requests += 1
         self._traffic.bytes_sent += 4 + size
-        self._transport.writelines((size.to_bytes(4, "big"), header, body))
+        parts = (size.to_bytes(4, "big"), header, body)
+        self._transport.writelines(parts if body else parts[:2])  # Python 3.12 would send an empty part forever
 
     async def _answer(self, answered: asyncio.Future[Buffer], message: Message, timeout_ms: int) -> Buffer:
         try:

@@ -144,6 +144,34 @@ def test_an_older_broker_answers_api_versions_in_version_0() -> None:
     asyncio.run(scenario())
 
 
+def test_a_request_without_a_body_is_written_without_an_empty_part() -> None:
+    """asyncio's transport of Python 3.12 keeps an empty part in its buffer and sends it again without end."""
+
+    async def scenario() -> None:
+        async with FakeBroker({ApiVersionsRequest: lambda *_: api_versions(ApiVersions=(0, 2))}) as broker:
+            connection = await connect(broker.address)
+            transport = connection._transport
+            assert transport is not None
+            written: list[bytes] = []
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(connection, "_transport", _Recorder(written))
+                connection._write(ApiVersionsRequest(), 0, 7)
+            assert [len(part) for part in written] == [4, int.from_bytes(written[0], "big")]
+            await connection.close()
+
+    asyncio.run(scenario())
+
+
+class _Recorder:
+    """A transport that keeps what is written."""
+
+    def __init__(self, written: list[bytes]) -> None:
+        self.writelines = written.extend
+
+    def is_closing(self) -> bool:
+        return False
+
+
 def test_the_newest_common_version_is_used() -> None:
     def versions(request: ApiVersionsRequest, version: int) -> ApiVersionsResponse:
         known = api_versions(Fetch=(0, 7), Metadata=(99, 100))
