@@ -6,9 +6,10 @@ The table is wrong_usages.txt. The commands run in this process, against one bro
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import sskafka
@@ -53,6 +54,23 @@ def test_wrong_usage_gets_a_message_and_a_hint(bootstrap: str, usage: Usage) -> 
     assert usage.message in result.stderr
     assert usage.hint in result.stderr
     assert not [words for words in LIBRARY_WORDS if words in result.stderr]
+
+
+def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yield every command that has no subcommands."""
+    if not hasattr(command, "list_commands"):
+        yield " ".join(path)
+        return
+    context = command.make_context("sskafka", [], resilient_parsing=True)
+    for name in command.list_commands(context):
+        yield from commands(command.get_command(context, name), (*path, name))
+
+
+def test_every_command_has_a_row() -> None:
+    lines = [f"{usage.line} " for usage in usages()]
+    found = list(commands(get_command(app)))
+    assert len(found) > 75
+    assert [name for name in found if not any(line.startswith(f"{name} ") for line in lines)] == []
 
 
 def test_the_table_is_long() -> None:

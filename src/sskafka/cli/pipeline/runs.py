@@ -59,7 +59,9 @@ def runs_so_far(log: "EventLog", name: str | None) -> "list[RunView]":
     runs = runs_of(log.everything(), time.time() * 1000)
     found = [run for run in runs if name in {None, run.pipeline}]
     if name is not None and not found:
-        raise CommandError(f"the pipeline {name!r} has published no event", "`sskafka pipeline run FILE` runs one")
+        raise CommandError(
+            f"no pipeline {name!r} has run on this cluster", "`sskafka pipeline status` shows the pipelines that run"
+        )
     return found
 
 

@@ -108,7 +108,7 @@ def routes(context: HttpContext) -> APIRouter:
         history = await history_for(request)
         runs = [run for run in history.runs(context.clock.now_ms()) if run.pipeline == name]
         if not runs:
-            raise Problem(NOT_FOUND, f"the pipeline {name!r} has published no event; `sskafka pipeline run` runs one")
+            raise Problem(NOT_FOUND, f"no pipeline {name!r} has run on this cluster; `sskafka pipeline run` runs one")
         newest = runs[-1]
         return PipelineDetails(
             **_summary(newest, len(runs)),
