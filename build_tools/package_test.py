@@ -8,6 +8,7 @@ uninstall               leaves nothing behind
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,10 +20,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ("build==1.6.1", "twine==7.0.0")
-COMMANDS = (
-    "start cluster topic transaction group config user token acl cert quota metadata log storage challenge perf "
-    "pipeline demo"
-)
 PIPELINE_HINT = "pip install '.[spark]'"
 
 
@@ -90,7 +87,9 @@ def use(wheel: Path, directory: Path) -> None:
     before = _files(home)
     run(pip, "install", "--quiet", "-c", ROOT / "constraints.txt", wheel)
     print(run(sskafka, "--version").strip())
-    for command in COMMANDS.split():
+    commands = _commands(run(sskafka, "--help"))
+    assert {"start", "broker", "pipeline"} <= set(commands), commands
+    for command in commands:
         run(sskafka, command, "--help")
     assert PIPELINE_HINT in run(sskafka, "pipeline", "plan", "sessions", code=1), "the hint works from a checkout"
     with broker(sskafka, directory) as address:
@@ -100,6 +99,11 @@ def use(wheel: Path, directory: Path) -> None:
     run(pip, "uninstall", "--quiet", "--yes", "sskafka")
     left = [path for path in _files(home) - before if "sskafka" in path.as_posix()]
     assert left == [], f"left behind: {left}"
+
+
+def _commands(help_text: str) -> list[str]:
+    """Return the commands that a help page lists."""
+    return re.findall(r"^  ([a-z]+) {2,}\S", help_text.partition("Commands:")[2], re.MULTILINE)
 
 
 def _files(directory: Path) -> set[Path]:

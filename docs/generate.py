@@ -27,6 +27,8 @@ DOCS = Path(__file__).parent
 SETTING_NAMES = DOCS.parent / "src" / "sskafka" / "model" / "setting_names.py"
 KINDS = {Type.BOOLEAN: "Boolean", Type.DOUBLE: "Float", Type.STRING: "Text", Type.LIST: "List"}
 KINDS |= {Type.CLASS: "Text", Type.PASSWORD: "Text"}
+MODULES = {"collections.abc.": "", "typing.": "", "pathlib._local.": "pathlib."}
+"""Modules in the types of parameters, and how the page shows them; Python 3.13 names pathlib's inner module."""
 WIDTH = 100
 BEGIN, END = "<!-- the API table -->", "<!-- end of the API table -->"
 ACLS_BEGIN, ACLS_END = "<!-- the table of ACLs -->", "<!-- end of the table of ACLs -->"
@@ -121,7 +123,9 @@ def _class_text(name: str, cls: type) -> str:
 def _call(name: str, function: Any) -> str:
     """Return the call with its parameters, one a line if there are many. Types are those of the source."""
     items = [item for item in inspect.signature(function).parameters.values() if item.name != "self"]
-    parameters = [str(item).replace("collections.abc.", "").replace("typing.", "") for item in items]
+    parameters = [str(item) for item in items]
+    for shown, written in MODULES.items():
+        parameters = [parameter.replace(shown, written) for parameter in parameters]
     shown = f"{name}({', '.join(parameters)})"
     if len(shown) > WIDTH:
         shown = "\n".join([f"{name}(", *(f"    {parameter}," for parameter in parameters), ")"])
