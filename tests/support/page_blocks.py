@@ -1,31 +1,43 @@
-"""The examples of a page of README and docs, run as a reader runs them: in order, in a directory, against real brokers.
+"""The examples of README and docs, run as a reader runs them: in order, in a directory, against real brokers.
 
-    `python` blocks       are run by this Python, each in a process of its own; tests are run by pytest
-    `console` blocks      each line that begins with `$ ` is run by a shell; a line must succeed
-    `$ sskafka start`     runs in the background, on free ports, until the next one or the end of the page
-    localhost:9092        is replaced by the address of the broker that runs, and so is localhost:8080
+    `python` blocks          are run by this Python, each in a process of its own; tests are run by pytest
+    `console` blocks         each line that begins with `$ ` is run by a shell and must succeed; `\\` continues it
+                             other lines are what the command prints: any numbers fit, `...` is any text
+    `$ sskafka start`        runs in the background on free ports, until the next one or the end of the page;
+    `$ sskafka cluster up`   so does a cluster
+    `# ... Ctrl+C ...`       behind a command: it runs until it is stopped; it must print something and still run
+    localhost:9092           is replaced by the address of the broker that runs; so are the ports 8080, 8001 and 9180
 
-A block that is not run has the reason in a comment before it, which readers of the source see:
+A comment before a block says what else is to be known, which readers of the source see:
 
-    <!-- not run: needs Docker -->
-
-`<!-- endless -->` is for a block that runs until it is stopped: it must still run after ENDLESS_S.
+    <!-- not run: needs Docker -->     nothing runs the block, for a reason that holds on any machine
+    <!-- with Spark -->                tests/pages runs the block: `make spark-pages`
+    <!-- endless -->                   a Python program that runs until it is stopped
+    <!-- file: NAME -->                the content of a file for the blocks below
 """
 
 import os
 import re
-import shlex
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
+
+from page_servers import Addresses, PageServer, is_server
 
 ROOT = Path(__file__).resolve().parents[2]
-BLOCK = re.compile(r"(?:<!-- (not run: [^>]+|endless) -->\n+)?```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-COMMENT = re.compile(r"\s{2,}#.*$")
+BLOCK = re.compile(r"^(?:<!-- ([^>]+) -->\n+)?```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(r"\s{2,}#\s(.*)$")
+VARIABLE = re.compile(r"(?:export )?([A-Z_]+)=(.*)")
 LINE_SECONDS_MAX = 60
-ENDLESS_S = 4.0
+PAGE_SECONDS_MAX = 400
+"""On a machine that does much else; a page needs a quarter of a minute."""
+STILL_RUNS_S = 0.5
+STOP_SECONDS_MAX = 10
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", ".")
 RUN_EXAMPLE = """
 import ast, asyncio, inspect, sys
@@ -37,95 +49,232 @@ if inspect.iscoroutine(result):
 LEFT_OUT = {
     "pip install": "the environment of the test has it",
     "kcat": "is not from PyPI; make interop runs it",
-    "docker": "there is no container engine",
+    "docker": "needs a container engine",
 }
 """Beginnings of lines that are not run, and why."""
+CURL_SETTINGS = Path(__file__).parent / "curl"
+"""A .curlrc, with which curl fails for the status codes of errors."""
+NEEDS_TERMINAL = re.compile(r"sskafka user add (?!.*--password)")
+TERMINAL = Path(__file__).parent / "page_terminal.py"
+PASSWORD = "alice-secret"
 
 
 class PageBlock(NamedTuple):
     language: str
     text: str
     mark: str
-    """Why it is not run, `endless`, or nothing."""
+    """The comment before the block, or nothing."""
+    line: int
 
 
-class Addresses(NamedTuple):
-    bootstrap: str
-    http: str
-
-
-StartBroker = Callable[[list[str]], Addresses]
-"""Starts a broker with these options instead of the one that runs."""
+class Command(NamedTuple):
+    line: str
+    printed: list[str]
+    """What the page says that the command prints."""
+    is_endless: bool
 
 
 def blocks_of(page: Path) -> Iterator[PageBlock]:
-    for mark, language, text in BLOCK.findall(page.read_text(encoding="utf-8")):
-        if language in {"python", "console"}:
-            yield PageBlock(language, text, mark)
+    text = page.read_text(encoding="utf-8")
+    for found in BLOCK.finditer(text):
+        yield PageBlock(found[2], found[3], found[1] or "", text.count("\n", 0, found.start(2)) + 1)
+
+
+def is_run(block: PageBlock) -> bool:
+    """Return whether a test without Spark runs the block."""
+    return block.language in {"python", "console"} and block.mark in {"", "endless"}
+
+
+def commands_of(text: str) -> Iterator[Command]:
+    """Yield the commands of a console block with what they print."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        first, *rest = part.rstrip("\n").split("\n")
+        while first.endswith("\\"):
+            first = first.removesuffix("\\") + rest.pop(0).strip()
+        comment = COMMENT.search(first)
+        yield Command(COMMENT.sub("", first), rest, comment is not None and "Ctrl+C" in comment[1])
+
+
+def missing_lines(expected: list[str], printed: str) -> list[str]:
+    """Return the lines that were not printed, after the lines before them. Numbers and spaces may differ."""
+    found = iter(" ".join(line.split()) for line in printed.splitlines())
+    missing = []
+    for line in expected:
+        pattern = re.compile(_pattern(line))
+        if line.strip() not in {"", "..."} and not any(pattern.fullmatch(candidate) for candidate in found):
+            missing.append(line)
+    return missing
+
+
+def _pattern(line: str) -> str:
+    words = re.split(r"(\.\.\.|\d+)", " ".join(line.split()))
+    return "".join(".*" if word == "..." else r"\d+" if word.isdigit() else re.escape(word) for word in words)
 
 
 class PageRun:
-    def __init__(self, directory: Path, start_broker: StartBroker) -> None:
-        self._directory = directory
-        self._start_broker = start_broker
-        self._at: Addresses | None = None
+    """Runs pages in a directory. The server that a page has started runs until the next one, or until the end."""
 
-    def run(self, page: Path) -> int:
-        """Return the number of blocks that were run."""
-        run = [block for block in blocks_of(page) if not block.mark.startswith("not run")]
+    def __init__(
+        self, directory: Path, *, at: Addresses | None = None, line_seconds_max: float = LINE_SECONDS_MAX
+    ) -> None:
+        """`at`: brokers that run already."""
+        self.directory = directory
+        self._server: PageServer | None = None
+        self._at = at
+        self._line_seconds_max = line_seconds_max
+        self._variables: dict[str, str] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+        self._stop_server()
+
+    def run(self, page: Path, *, given: str = "") -> int:
+        """Run the commands of `given`, then the page; return the number of its blocks that were run."""
+        self.run_console(given)
+        run = [block for block in blocks_of(page) if is_run(block)]
         for block in run:
-            if block.language == "python":
-                self._run_python(block)
-            else:
-                self._run_console(block)
+            self.run_block(block)
         return len(run)
 
+    def run_block(self, block: PageBlock) -> None:
+        if block.language == "python":
+            self._run_python(block)
+        else:
+            self.run_console(block.text)
+
+    def run_console(self, text: str) -> None:
+        for command in commands_of(text):
+            self._run_command(command)
+
     def _run_python(self, block: PageBlock) -> None:
-        if "localhost:" in block.text and self._at is None:
-            self._at = self._start_broker([])
-        example = self._directory / "test_example.py"
+        if "localhost:" in block.text:
+            self._ensure_server()
+        example = self.directory / "test_example.py"
         example.write_text(self._placed(block.text), encoding="utf-8")
         program = PYTEST if "def test_" in block.text else ("-c", RUN_EXAMPLE)
-        self._call([sys.executable, *program, str(example)], block.text, is_endless=block.mark == "endless")
+        self._call([sys.executable, *program, str(example)], Command(block.text, [], block.mark == "endless"))
 
-    def _run_console(self, block: PageBlock) -> None:
-        for line in block.text.splitlines():
-            if line.startswith("$ "):
-                self._run_line(COMMENT.sub("", line.removeprefix("$ ")))
+    def _run_command(self, command: Command) -> None:
+        if command.line.startswith(tuple(LEFT_OUT)):
+            return
+        if is_server(command.line):
+            self._start_server(command)
+            return
+        self._ensure_server()
+        variable = VARIABLE.fullmatch(command.line)
+        line = self._placed(command.line)
+        if variable is not None:
+            shown = f'{line}; printf %s "${variable[1]}"'
+            self._variables[variable[1]] = self._call(_shell(shown), command)
+        elif command.line.endswith(" &"):
+            self._begin(line.removesuffix(" &"))
+        else:
+            self._call(_shell(line), command)
 
-    def _run_line(self, line: str) -> None:
-        if line.startswith(tuple(LEFT_OUT)):
-            return
-        if line.startswith("sskafka start"):
-            self._at = self._start_broker(shlex.split(line)[2:])
-            return
+    def _start_server(self, command: Command) -> None:
+        self._stop_server()
+        server = PageServer(command.line, self.directory, self._environment())
+        self._server = server
+        self._at = server.start()
+        missing = missing_lines(command.printed, server.printed)
+        assert not missing, f"{command.line}\ndid not print {missing}, but\n{server.printed}"
+
+    def _ensure_server(self) -> None:
         if self._at is None:
-            self._at = self._start_broker([])
-        self._call(["bash", "-o", "pipefail", "-c", self._placed(line)], line)
+            self._start_server(Command("sskafka start", [], is_endless=True))
+
+    def _stop_server(self) -> None:
+        if self._server is not None:
+            self._server.stop()
+            self._server = None
 
     def _placed(self, text: str) -> str:
         if self._at is None:
             return text
-        return text.replace("localhost:9092", self._at.bootstrap).replace("localhost:8080", self._at.http)
+        text = re.sub(r"(localhost:909[2-4],?)+", self._at.bootstrap, text)
+        text = re.sub(r"localhost:(8080|8001)", self._at.http, text)
+        return text.replace("localhost:9180", self._at.adr)
 
-    def _call(self, words: list[str], shown: str, *, is_endless: bool = False) -> None:
+    def _environment(self) -> dict[str, str]:
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        environment = {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"}
+        environment = {**os.environ, **self._variables, "PATH": path, "PYTHONUNBUFFERED": "1"}
+        environment["CURL_HOME"] = str(CURL_SETTINGS)
         if self._at is not None:
             environment["SSKAFKA_BOOTSTRAP"] = self._at.bootstrap
-        seconds = ENDLESS_S if is_endless else LINE_SECONDS_MAX
+        return environment
+
+    def _begin(self, line: str) -> None:
+        """Run a command beside those that follow, until the end of the page."""
+        process = subprocess.Popen(
+            _shell(line),
+            cwd=self.directory,
+            env=self._environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._stack.callback(_kill_session, process)
+
+    def _call(self, words: list[str], command: Command) -> str:
+        if command.is_endless:
+            self._call_endless(words, command)
+            return ""
+        if NEEDS_TERMINAL.match(command.line):
+            words = [sys.executable, str(TERMINAL), PASSWORD, *words]
         try:
             done = subprocess.run(
                 words,
-                cwd=self._directory,
-                env=environment,
+                cwd=self.directory,
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
-                timeout=seconds,
+                timeout=self._line_seconds_max,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            assert is_endless, f"{shown}\ndid not end within {LINE_SECONDS_MAX} s"
-            return
-        assert not is_endless, f"{shown}\nended: {done.stdout}{done.stderr}"
-        assert done.returncode == 0, f"{shown}\n{done.stdout}{done.stderr}"
+            raise AssertionError(f"{command.line}\ndid not end within {self._line_seconds_max:g} s") from None
+        assert done.returncode == 0, f"{command.line}\n{done.stdout}{done.stderr}"
+        missing = missing_lines(command.printed, done.stdout + done.stderr)
+        assert not missing, f"{command.line}\ndid not print {missing}, but\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def _call_endless(self, words: list[str], command: Command) -> None:
+        output = self.directory / "endless.txt"
+        with output.open("wb") as sink:
+            process = subprocess.Popen(
+                words,
+                cwd=self.directory,
+                env=self._environment(),
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        try:
+            until = time.monotonic() + self._line_seconds_max
+            while output.stat().st_size == 0 and process.poll() is None and time.monotonic() < until:
+                time.sleep(0.05)
+            time.sleep(STILL_RUNS_S)
+            printed = output.read_text(errors="replace")
+            assert printed, f"{command.line}\nprinted nothing"
+            assert process.poll() is None, f"{command.line}\nended: {printed}"
+        finally:
+            _kill_session(process)
+
+
+def _shell(line: str) -> list[str]:
+    return ["bash", "-o", "pipefail", "-c", line]
+
+
+def _kill_session(process: "subprocess.Popen[bytes]") -> None:
+    """End a command as Ctrl+C does, then kill whatever it has started."""
+    with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait(STOP_SECONDS_MAX)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
