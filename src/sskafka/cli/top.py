@@ -31,9 +31,10 @@ def top(
         float, typer.Option("--interval", "-i", min=0.1, metavar="SECONDS", help="Time between two samples.")
     ] = 2.0,
     iterations: Annotated[
-        int | None, typer.Option("--iterations", "-n", min=1, help="Stop after so many screens.", show_default=False)
+        int | None,
+        typer.Option("--iterations", "-n", min=1, help="Stop after this number of screens.", show_default=False),
     ] = None,
-    rows: Annotated[int, typer.Option("--rows", min=1, help="Topics, groups and clients to show of each.")] = 10,
+    rows: Annotated[int, typer.Option("--rows", min=1, help="Topics, groups and clients to show, at most.")] = 10,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
     output: FormatOption = Format.TABLE,

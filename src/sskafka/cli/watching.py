@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 WatchOption = Annotated[
     float | None,
-    typer.Option("--watch", min=0.1, metavar="SECONDS", help="Show it again and again, until Ctrl+C."),
+    typer.Option("--watch", min=0.1, metavar="SECONDS", help="Repeat at this interval until Ctrl+C."),
 ]
 CLEAR_SCREEN = "\x1b[2J\x1b[H"
 

@@ -50,7 +50,8 @@ app = typer.Typer(help="List, add and remove ACLs.", no_args_is_help=True, add_c
 @app.command("list")
 def list_command(
     principals: Annotated[
-        list[str] | None, typer.Option("--principal", metavar="User:NAME", help="Only ACLs of. Repeatable.")
+        list[str] | None,
+        typer.Option("--principal", metavar="User:NAME", help="Only ACLs of this principal. Repeatable."),
     ] = None,
     topics: TopicsOption = None,
     groups: GroupsOption = None,
@@ -99,7 +100,7 @@ def add(
     properties: PropertiesOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Add an ACL for each combination of principal, host, operation and resource; without --operation for all."""
+    """Add an ACL for each combination of principal, host, operation and resource. Default: all operations."""
     resources = named_resources(
         topics, groups, transactional_ids, delegation_tokens, user_principals, whole_cluster, pattern_type
     )

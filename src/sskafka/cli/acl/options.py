@@ -23,7 +23,7 @@ PatternTypeOption = Annotated[
     typer.Option(
         "--resource-pattern-type",
         metavar="literal|prefixed",
-        help="Whether names are whole names, or beginnings of names. To list and remove also: any, match.",
+        help="literal: whole names; prefixed: beginnings of names. `list` and `remove` also take any and match.",
     ),
 ]
 OperationsOption = Annotated[

@@ -56,8 +56,8 @@ def decommission(
 ) -> None:
     """Move all replicas away from a broker, wait until it is stopped, and unregister it.
 
-    The broker gets no new replicas from the beginning. A broker that is down already is only moved away from and
-    unregistered. The command can be interrupted and repeated at any time."""
+    The broker gets no new replicas from the beginning. If the broker is down already, its replicas are
+    moved and it is unregistered. The command can be interrupted and repeated at any time."""
     rate = throttle_of(throttle)
 
     async def work() -> None:

@@ -28,7 +28,7 @@ _POLL_S = 0.5
 def safe_to_stop(
     broker_id: BrokerArgument,
     wait: Annotated[
-        float | None, typer.Option("--wait", min=0, metavar="SECONDS", help="Wait until it is safe, at most so long.")
+        float | None, typer.Option("--wait", min=0, metavar="SECONDS", help="Wait up to this time until it is safe.")
     ] = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,

@@ -42,7 +42,7 @@ def up(
             "-n",
             "--brokers",
             min=1,
-            help="Number of brokers, or of machines with --brokers-per-host: 3, or as many as --dir has.",
+            help="Number of brokers (of machines, with --brokers-per-host). Default: 3, or the number that --dir has.",
             show_default=False,
         ),
     ] = None,
@@ -54,7 +54,8 @@ def up(
         typer.Option(
             "--kafka-port",
             min=0,
-            help="Kafka port of broker 1, the others count on; 0: any free ones. 9092, or as before.",
+            help="Kafka port of broker 1; the others use the ports after it. 0: free ports. "
+            "Default: 9092, or the ports used before.",
             show_default=False,
         ),
     ] = None,
@@ -63,7 +64,8 @@ def up(
         typer.Option(
             "--http-port",
             min=0,
-            help="HTTP port of broker 1, the others count on; 0: any free ones. 8001, or as before.",
+            help="HTTP port of broker 1; the others use the ports after it. 0: free ports. "
+            "Default: 8001, or the ports used before.",
             show_default=False,
         ),
     ] = None,
@@ -73,8 +75,8 @@ def up(
         typer.Option(
             "--adr-port",
             min=0,
-            help="ADR-0011 port of broker 1, the others count on; 0: any free ones, as with --kafka-port 0. "
-            "9180, or as before.",
+            help="ADR-0011 port of broker 1; the others use the ports after it. 0: free ports, as with --kafka-port 0. "
+            "Default: 9180, or the ports used before.",
             show_default=False,
         ),
     ] = None,

@@ -33,7 +33,7 @@ def grid(
     producers: Annotated[int, typer.Option("--producers", min=1, help="Producer processes.")] = 2,
     consumers: Annotated[int, typer.Option("--consumers", min=1, help="Consumer processes.")] = 2,
     seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="How long each measurement takes.")] = 4.0,
-    record_size: Annotated[int, typer.Option("--record-size", "-s", min=0, help="Bytes of a value.")] = 100,
+    record_size: Annotated[int, typer.Option("--record-size", "-s", min=0, help="Size of a value in bytes.")] = 100,
     compression: Annotated[str, typer.Option("--compression", "-z", help="none, gzip, snappy, lz4 or zstd.")] = "none",
     acks: Annotated[str, typer.Option("--acks", help="all, 1 or 0.")] = "all",
     by_record: Annotated[

@@ -33,8 +33,8 @@ TopicOption = Annotated[str | None, typer.Option("--topic", hidden=True)]
 def produce(
     topic: TopicArgument = None,
     named_topic: TopicOption = None,
-    records: Annotated[int, typer.Option("--num-records", "-n", min=1, help="How many, in all.")] = 100_000,
-    record_size: Annotated[int, typer.Option("--record-size", "-s", min=0, help="Bytes of a value.")] = 100,
+    records: Annotated[int, typer.Option("--num-records", "-n", min=1, help="Total number of records.")] = 100_000,
+    record_size: Annotated[int, typer.Option("--record-size", "-s", min=0, help="Size of a value in bytes.")] = 100,
     throughput: Annotated[
         float, typer.Option("--throughput", help="Maximum records a second in total; -1: unlimited.")
     ] = NO_LIMIT,
@@ -73,7 +73,7 @@ def consume(
     topic: TopicArgument = None,
     named_topic: TopicOption = None,
     records: Annotated[
-        int, typer.Option("--messages", "--num-records", "-n", min=1, help="How many, in all.")
+        int, typer.Option("--messages", "--num-records", "-n", min=1, help="Total number of records.")
     ] = 100_000,
     consumers: Annotated[int, typer.Option("--consumers", min=1, help="Processes that share the partitions.")] = 1,
     timeout_ms: Annotated[

@@ -54,7 +54,7 @@ def create(
     ] = USE_BROKER_DEFAULT,
     replicas: Annotated[
         int,
-        typer.Option("--replication-factor", "--replicas", "-r", help="Copies of each; -1: the broker's default."),
+        typer.Option("--replication-factor", "--replicas", "-r", help="Replicas of a partition; -1: broker's default."),
     ] = USE_BROKER_DEFAULT,
     config: Annotated[
         list[str] | None,

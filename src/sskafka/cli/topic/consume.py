@@ -44,7 +44,7 @@ def consume(
         str, typer.Option("--offset", "-o", help="start, end, N, +N, -N, @TIME, FROM:TO (TO is not included).")
     ] = "start",
     number: Annotated[
-        int | None, typer.Option("--num", "-n", "--max-messages", min=0, help="Stop after so many records.")
+        int | None, typer.Option("--num", "-n", "--max-messages", min=0, help="Stop after this number of records.")
     ] = None,
     partitions: Annotated[
         list[int] | None, typer.Option("--partitions", "-p", "--partition", help="Only these partitions. Repeatable.")

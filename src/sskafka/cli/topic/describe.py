@@ -80,7 +80,7 @@ class TopicDescription(NamedTuple):
 def describe(
     names: TopicsArgument = None,
     topic: Annotated[list[str] | None, typer.Option("--topic", hidden=True)] = None,
-    summary: Annotated[bool, typer.Option("--print-summary", "-s", help="Only the summary (or with -c, -p).")] = False,
+    summary: Annotated[bool, typer.Option("--print-summary", "-s", help="Only the summary; also with -c, -p.")] = False,
     configs: Annotated[bool, typer.Option("--print-configs", "-c", help="Only the settings, with defaults.")] = False,
     partitions: Annotated[bool, typer.Option("--print-partitions", "-p", help="Only the partitions.")] = False,
     every: Annotated[bool, typer.Option("--print-all", "-a", help="Everything, with defaults.")] = False,

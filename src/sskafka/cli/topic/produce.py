@@ -75,9 +75,9 @@ def produce(
         str | None, typer.Option("--input-format", "-f", help=r"How to cut the input, such as '%k\t%v\n'.")
     ] = None,
     key_separator: Annotated[
-        str | None, typer.Option("--key-separator", "-K", help="Lines are key, this, value. Short for -f.")
+        str | None, typer.Option("--key-separator", "-K", help="Separator of key and value in a line; short for -f.")
     ] = None,
-    tombstone: Annotated[bool, typer.Option("--tombstone", "-Z", help="Empty values are null.")] = False,
+    tombstone: Annotated[bool, typer.Option("--tombstone", "-Z", help="Send empty values as null.")] = False,
     compression: Annotated[str, typer.Option("--compression", "-z", help="none, gzip, snappy, lz4 or zstd.")] = "none",
     acks: Annotated[str, typer.Option("--acks", help="all, 1 or 0.")] = "all",
     create: Annotated[
