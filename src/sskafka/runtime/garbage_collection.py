@@ -5,7 +5,9 @@ paused for 0.2 seconds, again and again while it grew. Objects that have survive
 are excluded from later collections (`gc.freeze`). The next full collection looks at newer objects only.
 
 Frozen objects are freed as before when their last reference goes. Only cycles of them need the collector, such as those
-of deleted topics. So now and then the next full collection looks at all objects again.
+of deleted topics. So the next full collection looks at all objects again if the process has grown by half since the
+last such collection, and at most every 10 minutes. Garbage is then at most a third of all objects. A process that does
+not grow is never examined as a whole again, which took 20 ms with 150,000 objects and 230 ms with 1,100,000.
 
 This is for processes that run a broker and nothing else: it affects all objects of the process. A callback in
 `gc.callbacks` would be simpler, but it would run Python code, and so other threads, in the middle of operations on
@@ -14,17 +16,25 @@ dictionaries and lists that are otherwise atomic.
 
 import asyncio
 import gc
+import sys
 from collections.abc import Callable
 
 LOOK_S = 0.1
 """Interval between two checks of the number of full collections."""
 THAW_S = 600.0
+GROWTH = 1.5
 
 
 class ShortPauses:
-    def __init__(self, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self, monotonic: Callable[[], float], allocated_blocks: Callable[[], int] = sys.getallocatedblocks
+    ) -> None:
+        """`allocated_blocks`: of memory. Their number tells how much a process has grown, and is read quickly."""
         self._monotonic = monotonic
+        self._allocated_blocks = allocated_blocks
         self._thawed_s = monotonic()
+        self._is_thawed = True
+        self._blocks = 0
         self._collections = _full_collections()
 
     def look(self) -> None:
@@ -33,8 +43,11 @@ class ShortPauses:
         if collections == self._collections:
             return
         self._collections = collections
-        if self._monotonic() - self._thawed_s >= THAW_S:
-            self._thawed_s = self._monotonic()
+        if self._is_thawed:  # what is left now is in use
+            self._is_thawed, self._blocks = False, self._allocated_blocks()
+        now_s = self._monotonic()
+        if now_s - self._thawed_s >= THAW_S and self._allocated_blocks() >= GROWTH * self._blocks:
+            self._thawed_s, self._is_thawed = now_s, True
             gc.unfreeze()
         else:
             gc.freeze()

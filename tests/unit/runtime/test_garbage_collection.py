@@ -33,8 +33,8 @@ class Topic:
     def __init__(self):
         self.itself = self
 
-now_s = 0.0
-short = ShortPauses(lambda: now_s)
+now_s, blocks = 0.0, 1000
+short = ShortPauses(lambda: now_s, lambda: blocks)
 topic = Topic()
 deleted = weakref.ref(topic)
 gc.collect()
@@ -42,10 +42,39 @@ short.look()
 del topic
 gc.collect()
 print("frozen" if deleted() is not None else "gone")
-now_s = THAW_S
+now_s, blocks = THAW_S, 1499
 short.look()
 gc.collect()
 print("frozen" if deleted() is not None else "gone")
+blocks = 1500
+short.look()
+gc.collect()
+print("frozen" if deleted() is not None else "gone")
+"""
+
+STEADY = """
+import gc, time
+from sskafka.runtime.garbage_collection import THAW_S, ShortPauses
+
+pauses, began = [], []
+
+def note(phase, info):
+    if info["generation"] == 2:
+        began.append(time.thread_time()) if phase == "start" else pauses.append(time.thread_time() - began[-1])
+
+now_s, kept = 0.0, [[number] for number in range(500_000)]
+short = ShortPauses(lambda: now_s)
+gc.collect()
+short.look()
+gc.callbacks.append(note)
+for _ in range(10):
+    now_s += THAW_S
+    gc.collect()
+    short.look()
+longest_s, began_s = max(pauses), time.thread_time()
+gc.unfreeze()
+gc.collect()
+print(longest_s, time.thread_time() - began_s)
 """
 
 
@@ -58,5 +87,10 @@ def test_pauses_do_not_grow_with_what_a_process_remembers() -> None:
     assert longest_s < all_at_once_s / 2
 
 
-def test_cycles_of_frozen_objects_are_collected_after_a_while() -> None:
-    assert output_of(DELETED) == ["frozen", "gone"]
+def test_cycles_of_frozen_objects_are_collected_when_the_process_has_grown() -> None:
+    assert output_of(DELETED) == ["frozen", "frozen", "gone"]
+
+
+def test_a_process_that_does_not_grow_is_not_examined_again() -> None:
+    longest_s, all_at_once_s = map(float, output_of(STEADY))
+    assert longest_s < all_at_once_s / 5
