@@ -124,7 +124,12 @@ class OAuthBearerMechanism:
         subject = claims[self._subject_claim]
         if not isinstance(subject, str) or not subject:
             raise SaslError(f"the claim {self._subject_claim} is no text")
-        return SaslStep(b"", f"User:{subject}", int(claims["exp"]) * 1000 + self._clock_skew_s * 1000)
+        return SaslStep(b"", f"User:{subject}", self._session_end_ms(int(claims["exp"]) * 1000))
+
+    def _session_end_ms(self, expires_ms: int) -> int:
+        """Return when the session ends: with the token. Clock skew prolongs only a token that is expired by now."""
+        is_expired = expires_ms <= time.time() * 1000
+        return expires_ms + self._clock_skew_s * 1000 if is_expired else expires_ms
 
 
 class _BearerSteps:
