@@ -9,6 +9,8 @@ from sskafka.records.batch import CorruptBatchError, crc_matches, iter_headers, 
 from sskafka.storage.disk import File
 from sskafka.storage.errors import StorageError
 
+_OFFSET_BYTES = 8
+
 
 class FileSlice:
     __slots__ = ("file", "length", "position")
@@ -56,8 +58,10 @@ class _MiddleSlice(FileSlice):
 def has_bad_batch(data: Buffer) -> bool:
     """Return whether one of the whole batches in `data`, which starts with a batch, is damaged.
 
-    It does not match its checksum, or it does not follow the batch before: the checksum does not cover offsets."""
-    batches = whole_batches(memoryview(data))
+    It does not match its checksum, or it does not follow the batch before: the checksum does not cover offsets. The
+    offset of a last batch that is cut off is compared, too."""
+    view = memoryview(data)
+    batches = whole_batches(view)
     next_offset = 0
     try:
         for position, header in iter_headers(batches):
@@ -66,4 +70,5 @@ def has_bad_batch(data: Buffer) -> bool:
             next_offset = header.next_offset
     except CorruptBatchError:
         return True
-    return False
+    cut_off = view[len(batches) : len(batches) + _OFFSET_BYTES]
+    return len(cut_off) == _OFFSET_BYTES and int.from_bytes(cut_off, "big", signed=True) < next_offset

@@ -135,6 +135,7 @@ def test_a_cold_read_checks_base_offsets_which_the_checksum_does_not_cover(log: 
         changed = bytearray(whole)
         changed[position + 7] = offset
         assert has_bad_batch(changed), (position, offset)
+        assert has_bad_batch(changed[: second + 8]) == (offset < 3), "the second batch is cut off"
 
 
 def test_parts_of_a_slice_know_whether_they_start_a_batch(log: Log) -> None:
