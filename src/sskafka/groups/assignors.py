@@ -79,20 +79,22 @@ class _UniformAssignment:
         share, more = divmod(total, len(self._ordered)) if self._ordered else (0, 0)
         for subscriber in self._by_size():
             room = share
-            kept = [item for item in sorted(subscriber.assigned) if self._may_keep(subscriber, item)]
+            kept = sorted(self._may_keep(subscriber))
             if len(kept) > share and more > 0:
                 more -= 1
                 room += 1
-            for item in kept[:room]:
-                self._assign(item, subscriber.member_id)
+            del kept[room:]
+            self._assigned[subscriber.member_id].update(kept)
+            self._owners.update(dict.fromkeys(kept, subscriber.member_id))
 
     def _by_size(self) -> list[Subscriber]:
         return sorted(self._ordered, key=lambda subscriber: -len(subscriber.assigned))
 
-    def _may_keep(self, subscriber: Subscriber, item: tuple[Uuid, int]) -> bool:
-        topic_id, index = item
-        is_there = index < self._counts.get(topic_id, 0)
-        return is_there and topic_id in subscriber.topics and item not in self._owners
+    def _may_keep(self, subscriber: Subscriber) -> list[tuple[Uuid, int]]:
+        """Return the partitions of the member that exist, that it subscribes to, and that nobody else has kept."""
+        counts = {topic_id: self._counts.get(topic_id, 0) for topic_id in subscriber.topics}
+        assigned, owners = subscriber.assigned, self._owners
+        return [item for item in assigned if item[1] < counts.get(item[0], 0) and item not in owners]
 
     def _assign_rest(self) -> None:
         """Assign the remaining partitions to the members with the fewest, by a heap for each set of subscribers."""
@@ -102,18 +104,26 @@ class _UniformAssignment:
             heap = heaps.get(id(readers))
             if heap is None:
                 heap = heaps[id(readers)] = sorted((self._load(rank), rank) for rank in readers)
-            for index in range(self._counts[topic_id]):
-                if (topic_id, index) not in self._owners:
-                    self._assign((topic_id, index), self._names[self._lightest(heap)])
+            self._assign_to_lightest(topic_id, heap)
 
-    def _lightest(self, heap: list[tuple[int, int]]) -> int:
-        """Return the rank with the lowest load. Loads only grow here, so those in the heap may be too low only."""
-        while True:
+    def _assign_to_lightest(self, topic_id: Uuid, heap: list[tuple[int, int]]) -> None:
+        """Give each partition that nobody has to the member with the lowest load.
+
+        Loads only grow here, so those in the heap may be too low only, if another heap has the member, too. Flat,
+        because this runs for every partition."""
+        names, owners, assigned = self._names, self._owners, self._assigned
+        for index in range(self._counts[topic_id]):
+            item = (topic_id, index)
+            if item in owners:
+                continue
             noted, rank = heap[0]
-            load = self._load(rank)
-            if noted == load:
-                return rank
-            heapreplace(heap, (load, rank))
+            while noted != (load := len(assigned[names[rank]])):
+                heapreplace(heap, (load, rank))
+                noted, rank = heap[0]
+            name = names[rank]
+            owners[item] = name
+            assigned[name].add(item)
+            heapreplace(heap, (noted + 1, rank))
 
     def _load(self, rank: int) -> int:
         return len(self._assigned[self._names[rank]])

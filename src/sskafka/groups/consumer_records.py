@@ -5,6 +5,7 @@
 A record without a value is a tombstone.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
@@ -105,10 +106,12 @@ def group_tombstones(group: ConsumerGroup, successor: ClassicGroup | None = None
 
 
 def by_topic(partitions: Partitions) -> list[tuple[Uuid, list[int]]]:
-    topics: dict[Uuid, list[int]] = {}
-    for topic_id, index in sorted(partitions):
-        topics.setdefault(topic_id, []).append(index)
-    return list(topics.items())
+    topics: defaultdict[Uuid, list[int]] = defaultdict(list)
+    for topic_id, index in partitions:
+        topics[topic_id].append(index)
+    for indexes in topics.values():
+        indexes.sort()
+    return sorted(topics.items())
 
 
 _record = GroupRecord
