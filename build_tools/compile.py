@@ -37,6 +37,7 @@ MODULES = (
     "partition/log_offsets",
     "records/batch",
     "records/inspection",
+    "records/usual_records",
     "records/varint",
     "replication/partition",
     "replication/readable_partition",

@@ -55,12 +55,13 @@ def payload(batch: Buffer, header: BatchHeader, position: int = 0, max_bytes: in
     return bytes(decompress(codec_of(header.compression), stored_payload(batch, header, position), max_bytes))
 
 
-def produced_payload(batch: Buffer, header: BatchHeader, position: int, max_bytes: int) -> bytes | bytearray:
+def produced_payload(
+    batch: Buffer, header: BatchHeader, position: int, max_bytes: int
+) -> bytes | bytearray | memoryview:
     """Like `payload`, for a batch from a producer: raise CorruptBatchError also if some consumers cannot decompress it.
 
-    Decompressed records are not copied once more: copying megabytes would stop all threads meanwhile."""
-    data = decompress_strictly(codec_of(header.compression), stored_payload(batch, header, position), max_bytes)
-    return bytes(data) if isinstance(data, memoryview) else data
+    Neither stored nor decompressed records are copied: copying megabytes would stop all threads meanwhile."""
+    return decompress_strictly(codec_of(header.compression), stored_payload(batch, header, position), max_bytes)
 
 
 def stored_payload(batch: Buffer, header: BatchHeader, position: int) -> memoryview:

@@ -240,7 +240,7 @@ class AppendChecks:
         now_ms: int,
         max_bytes: int,
         pause: Callable[[], None] | None,
-    ) -> tuple[RecordsSummary, bytes | bytearray]:
+    ) -> tuple[RecordsSummary, bytes | bytearray | memoryview]:
         """Return the summary of the records, and the records."""
         try:
             records = produced_payload(batches, header, position, max_bytes)
