@@ -8,6 +8,9 @@ than 10%.
     requests   produce requests with one record, one after the other on one connection
     latency    1000 records a second, from produce to consume
 
+Before that, the processor time of the broker and of its HTTP process is measured while nobody produces, without and
+with the console: it shows costs that are hidden in the noise of a busy machine.
+
 Browsers draw elsewhere; on a machine with few cores the process that holds the streams competes with the broker for the
 CPU, so the growth shown is an upper bound.
 """
@@ -22,21 +25,35 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from multiprocessing.synchronize import Event
+from contextlib import contextmanager, nullcontext
+from multiprocessing.synchronize import Event as ProcessEvent
 from pathlib import Path
 from typing import NamedTuple
 
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from benchmarks.brokers import HOST, Broker, free_ports, sskafka_kind
 from benchmarks.generator import run_load
 from benchmarks.machine import describe
+from benchmarks.processes import children_of, read_cpu
 from benchmarks.scenarios import Load
 from benchmarks.topics import fresh_topic
+from sskafka.model.pipeline_events import EVENTS_TOPIC, Event, EventType
 
 GROWTH_MAX = 0.10
 GROUP = "shown-group"
+PIPELINE = "shown-pipeline"
+DEAD_LETTERS = f"{PIPELINE}-dead-letters"
+PAGES = (
+    *("overview", "topics", "topic", "messages", "groups", "group", "timeline", "transactions", "producers"),
+    *("pipelines", "pipeline", "metadata", "log"),
+)
+"""Each in a tab of its own; some pages of the navigation have more than one."""
+ONCE_S = 60.0
+"""What a page asks for when it is opened."""
+IDLE_S = 10
 RECORDS = 10_000
 START_SECONDS_MAX = 30.0
 EVENT_INTERVAL_MS = 2_000
@@ -54,25 +71,33 @@ def requests_of_pages(topic: str, tailed: str) -> tuple[Request, ...]:
     """Return what all pages ask for while they are open. Each page has the shared stream of events, too."""
     api = "/api/v1"
     stream = f"{api}/events?interval_ms={EVENT_INTERVAL_MS}"
-    pages = ("overview", "topics", "topic", "messages", "groups", "group", "timeline", "transactions", "producers")
     return (
-        *(Request(page, stream, None) for page in pages),
-        Request("overview", f"{api}/quorum/elections?limit=5", 60.0),
-        Request("topics", f"{api}/topics?limit=1000", 60.0),
+        *(Request(page, stream, None) for page in PAGES),
+        *(Request(page, f"{api}/history/load", ONCE_S) for page in PAGES),
+        Request("overview", f"{api}/quorum/elections?limit=5", ONCE_S),
+        Request("topics", f"{api}/topics?limit=1000", 4.0),
         Request("topic", f"{api}/topics/{topic}", 4.0),
         Request("topic", f"{api}/topics/{topic}/replicas", 4.0),
         Request("topic", f"{api}/topics/{topic}/consumers", 5.0),
         Request("topic", f"{api}/topics/{topic}/load", 2.0),
+        Request("topic", f"{api}/history/topics/{topic}", ONCE_S),
         Request("messages", f"{api}/topics/{tailed}/records/search?follow=true&max_seconds=3600", None),
         Request("groups", f"{api}/groups?limit=1000", 3.0),
         Request("group", f"{api}/groups/{GROUP}", 3.0),
         Request("timeline", f"{api}/groups/{GROUP}/timeline", 3.0),
         Request("transactions", f"{api}/transactions?limit=1000", 2.0),
         Request("producers", f"{api}/topics/{topic}/partitions/0/producers", 2.0),
+        Request("pipelines", f"{api}/pipelines", 2.0),
+        Request("pipeline", f"{api}/pipelines/{PIPELINE}", 2.0),
+        Request("pipeline", f"{api}/topics/{DEAD_LETTERS}/dead-letters", 5.0),
+        Request("metadata", f"{api}/metadata?path=/&limit=1000", ONCE_S),
+        Request("metadata", f"{api}/metadata/records?limit=100", ONCE_S),
+        Request("log", f"{api}/topics/{tailed}/partitions/0/segments", 5.0),
+        Request("log", f"{api}/topics/{tailed}/partitions/0/segments/0/batches?limit=200", ONCE_S),
     )
 
 
-def keep_open(address: str, topic: str, tailed: str, is_open: Event, is_closing: Event) -> None:
+def keep_open(address: str, topic: str, tailed: str, is_open: ProcessEvent, is_closing: ProcessEvent) -> None:
     """Hold the streams and make the polls of all pages in this process, until told to close."""
     requests = requests_of_pages(topic, tailed)
     started = threading.Barrier(len(requests) + 1)
@@ -129,6 +154,48 @@ def prepare(broker: Broker, topic: str) -> None:
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": GROUP})
     consumer.commit(offsets=[TopicPartition(topic, 0, RECORDS // 2)], asynchronous=False)
     consumer.close()
+    prepare_pipeline(broker, producer, topic)
+
+
+def prepare_pipeline(broker: Broker, producer: Producer, topic: str) -> None:
+    """Write the events of a pipeline that has run for ten minutes, and dead letters of it."""
+    new = [NewTopic(EVENTS_TOPIC, 1, 1), NewTopic(DEAD_LETTERS, 1, 1)]
+    for created in AdminClient({"bootstrap.servers": broker.bootstrap}).create_topics(new).values():
+        created.result(30)
+    now_ms = int(time.time() * 1000)
+    started = Event(PIPELINE, "r1", EventType.STARTED, now_ms - 600_000, {"file": "shown.yaml"})
+    events = [started, *(_progress(now_ms - 1_000 * second) for second in range(600, 0, -1))]
+    for event in events:
+        producer.produce(EVENTS_TOPIC, event.to_json())
+    headers: list[tuple[str, str | bytes | None]] = [("dlq.topic", topic.encode()), ("dlq.error", b"not JSON")]
+    for _ in range(100):
+        producer.produce(DEAD_LETTERS, b"{broken", headers=headers)
+    assert producer.flush(30) == 0
+
+
+def _progress(time_ms: int) -> Event:
+    query = {"query": "counts", "batch": 1, "rows_in": 100, "rows_out": 100, "in_per_s": 100.0, "batch_ms": 40}
+    return Event(PIPELINE, "r1", EventType.PROGRESS, time_ms, {"queries": [query]})
+
+
+def print_idle_cost(broker: Broker, address: str, shown: str) -> None:
+    """Print the processor time of the broker and of its HTTP process while nobody produces."""
+    print(
+        f"\n| {IDLE_S} s without load | broker, ms of CPU a second | HTTP process, ms of CPU a second |\n|---|--:|--:|"
+    )
+    for name in ("no console", "console open on every page"):
+        with open_console(address, shown, shown) if name != "no console" else nullcontext():
+            time.sleep(2)
+            before = _cpu_seconds(broker)
+            time.sleep(IDLE_S)
+            spent = [after - so_far for so_far, after in zip(before, _cpu_seconds(broker), strict=True)]
+        print(f"| {name} | {spent[0] / IDLE_S * 1000:.0f} | {spent[1] / IDLE_S * 1000:.0f} |")
+
+
+def _cpu_seconds(broker: Broker) -> tuple[float, float]:
+    """Return the processor time so far of the broker without its HTTP process, and of that."""
+    http = sum(read_cpu(pid).seconds for pid in children_of(broker.pid))
+    return read_cpu(broker.pid).seconds - http, http
 
 
 class Measured(NamedTuple):
@@ -181,6 +248,7 @@ def main() -> None:
         fresh_topic(broker, 1) as shown,
     ):
         prepare(broker, shown)
+        print_idle_cost(broker, address, shown)
         print("\n| load | p50 ms | p99 ms | p50 ms, console open | p99 ms, console open | growth of p99 | goal |")
         print("|---|--:|--:|--:|--:|--:|---|")
         outcomes = [

@@ -1,6 +1,7 @@
 """Build the sdist and the wheel, check both, and use the wheel as a new user does: `make package-test`.
 
 build, twine check      the files are well formed, and the description can be shown
+size                    the console takes less than a megabyte of the wheel
 an empty environment    the wheel and its dependencies, nothing else: no extras
 --version, --help       of all commands, also of those that need an extra to run
 a broker                starts; a record goes in and comes out
@@ -14,12 +15,16 @@ import subprocess
 import sys
 import tempfile
 import venv
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ("build==1.6.1", "twine==7.0.0")
+CONSOLE = "sskafka/servers/http/console/"
+CONSOLE_BYTES_MAX = 1_000_000
+ZIP_ENTRY_BYTES = 30 + 46  # headers of a file in a zip archive, besides its name
 PIPELINE_HINT = "pip install '.[spark]'"
 
 
@@ -53,6 +58,16 @@ def build(directory: Path) -> tuple[Path, Path]:
     (sdist,) = (directory / "dist").glob("*.tar.gz")
     (wheel,) = (directory / "dist").glob("*.whl")
     return sdist, wheel
+
+
+def console_bytes(wheel: Path) -> int:
+    """Return how many bytes of the wheel are files of the console. Exit if they are too many."""
+    with zipfile.ZipFile(wheel) as files:
+        found = [file for file in files.infolist() if CONSOLE in file.filename]
+    size = sum(file.compress_size + 2 * len(file.filename) + ZIP_ENTRY_BYTES for file in found)
+    assert any(file.filename.endswith("index.html") for file in found), f"{wheel.name} lacks the console"
+    assert size < CONSOLE_BYTES_MAX, f"the console takes {size} bytes of the wheel, more than {CONSOLE_BYTES_MAX}"
+    return size
 
 
 @contextmanager
@@ -115,6 +130,7 @@ def main() -> None:
     try:
         sdist, wheel = build(directory)
         print(f"{sdist.name} {sdist.stat().st_size // 1024} KiB, {wheel.name} {wheel.stat().st_size // 1024} KiB")
+        print(f"the console takes {console_bytes(wheel) // 1024} KiB of the wheel")
         use(wheel, directory)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
