@@ -160,7 +160,8 @@ def prepare(broker: Broker, topic: str) -> None:
 def prepare_pipeline(broker: Broker, producer: Producer, topic: str) -> None:
     """Write the events of a pipeline that has run for ten minutes, and dead letters of it."""
     new = [NewTopic(EVENTS_TOPIC, 1, 1), NewTopic(DEAD_LETTERS, 1, 1)]
-    for created in AdminClient({"bootstrap.servers": broker.bootstrap}).create_topics(new).values():
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    for created in admin.create_topics(new).values():
         created.result(30)
     now_ms = int(time.time() * 1000)
     started = Event(PIPELINE, "r1", EventType.STARTED, now_ms - 600_000, {"file": "shown.yaml"})

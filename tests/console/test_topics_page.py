@@ -91,4 +91,4 @@ def test_the_list_is_used_with_the_keyboard(browser: Browser, cluster: ConsoleCl
     browser.press(Keys.ARROW_DOWN)
     browser.press(Keys.ENTER)
     browser.wait_for_text("keyboard-b", selector="h1")
-    assert browser.run("return document.activeElement.tagName") == "H1"
+    browser.wait_until(lambda: browser.run("return document.activeElement.tagName") == "H1", "the title has the focus")
