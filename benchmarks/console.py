@@ -54,6 +54,8 @@ PAGES = (
 ONCE_S = 60.0
 """What a page asks for when it is opened."""
 IDLE_S = 10
+SETTLE_S = 5
+"""What the start and the opening of pages cost is not counted."""
 RECORDS = 10_000
 START_SECONDS_MAX = 30.0
 EVENT_INTERVAL_MS = 2_000
@@ -186,7 +188,7 @@ def print_idle_cost(broker: Broker, address: str, shown: str) -> None:
     )
     for name in ("no console", "console open on every page"):
         with open_console(address, shown, shown) if name != "no console" else nullcontext():
-            time.sleep(2)
+            time.sleep(SETTLE_S)
             before = _cpu_seconds(broker)
             time.sleep(IDLE_S)
             spent = [after - so_far for so_far, after in zip(before, _cpu_seconds(broker), strict=True)]

@@ -455,3 +455,17 @@ def test_the_adr_server_needs_a_listener_with_anonymous_clients() -> None:
         address = str(broker.adr_address)
         with AdrClient(address) as adr, pytest.raises(AdrError, match="User:ANONYMOUS may not"):
             adr.produce("orders", b"hi")
+
+
+def test_the_history_has_the_acls_of_what_it_shows(secure: SecureHttp) -> None:
+    """Alice may not describe the cluster. Bob may, and the topic orders; he may see no group."""
+    with secure.client("alice") as alice, secure.client("bob") as bob:
+        own = alice.get("/api/v1/history/load").json()
+        assert (own["points"], own["newest"]["brokers"]) == ([], [])
+        wait_until(lambda: bob.get("/api/v1/history/load").json()["points"], "the history of the cluster")
+        assert alice.get("/api/v1/history/topics/orders").json()["points"] == []
+        assert bob.get("/api/v1/history/topics/orders").status_code == 200
+        for path in ("history/topics/hidden", "topics/hidden/schemas", "history/groups/billing"):
+            assert bob.get(f"/api/v1/{path}").status_code in {403, 404}, path
+        segments = "/api/v1/topics/orders/partitions/0/segments"
+        assert (alice.get(segments).status_code, bob.get(segments).status_code) == (403, 200)
