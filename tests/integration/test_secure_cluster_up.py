@@ -14,6 +14,7 @@ import confluent_kafka
 import httpx
 import pytest
 from confluent_kafka.admin import AdminClient
+from waiting import wait_until
 
 from sskafka.model.properties import parse_properties
 
@@ -80,7 +81,11 @@ def test_one_command_makes_a_closed_cluster(tmp_path: Path) -> None:
         refused = produced(alice, "payments")
         assert refused is not None
         assert refused.code() == confluent_kafka.KafkaError.TOPIC_AUTHORIZATION_FAILED
-        produce_over_http(line.split("http=")[1].split()[0].split(","), directory / "certs" / "ca.pem")
+        addresses, ca = line.split("http=")[1].split()[0].split(","), directory / "certs" / "ca.pem"
+        produce_over_http(addresses, ca)
+        assert statuses_of_segments(addresses, ca) == {403}
+        sskafka("acl", "add", "--allow-principal", "alice", "--operation", "describe", "--cluster", *as_admin)
+        wait_until(lambda: statuses_of_segments(addresses, ca) == {200}, "every broker shows the files of both")
         assert sskafka("topic", "list", "-b", bootstrap, "-X", "request.timeout.ms=2000", exit_code=1).stderr
         private = [*directory.glob("broker-*/server.properties"), *directory.glob("certs/broker-*.pem")]
         for path in (*private, client, directory / "librdkafka.properties", directory / "certs" / "ca-key.pem"):
@@ -105,6 +110,17 @@ def produce_over_http(addresses: list[str], ca: Path) -> None:
 
     assert statuses("alice-secret") == [[204] * 3, [421] * 3]
     assert statuses("wrong") == [[401] * 3] * 2
+
+
+def statuses_of_segments(addresses: list[str], ca: Path) -> set[int]:
+    """Ask each broker for the log files of each broker, as Alice."""
+    context, login = ssl.create_default_context(cafile=str(ca)), ("alice", "alice-secret")
+    path = "/api/v1/topics/orders/partitions/0/segments?broker="
+    found = set()
+    for address in addresses:
+        with httpx.Client(base_url=f"https://{address}", verify=context, auth=login, trust_env=False) as client:
+            found |= {client.get(f"{path}{node_id}", timeout=30).status_code for node_id in (1, 2)}
+    return found
 
 
 def produced(properties: dict[str, str], topic: str) -> confluent_kafka.KafkaError | None:
