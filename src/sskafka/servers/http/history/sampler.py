@@ -14,6 +14,7 @@ from sskafka.client.errors import ClientError
 from sskafka.client.group_lag import lag_of
 from sskafka.client.groups import committed_offsets, describe_group
 from sskafka.model.errors import KafkaError
+from sskafka.records.batch import CorruptBatchError
 from sskafka.runtime.clock import Clock
 from sskafka.servers.http.history.rates import LoadSample
 from sskafka.servers.http.history.series import GROUP_INTERVAL_MS, INTERVAL_MS, History, LagPoint
@@ -52,7 +53,7 @@ class HistorySampler:
         for group_id in self._history.groups.watched(self._now_ms()):
             try:
                 self._history.groups.add(group_id, await self._lag(group_id))
-            except (KafkaError, ClientError, TimeoutError) as error:
+            except (KafkaError, ClientError, CorruptBatchError, TimeoutError) as error:
                 log.debug("no sample of the group %s: %s", group_id, error)
 
     async def _lag(self, group_id: str) -> LagPoint:
