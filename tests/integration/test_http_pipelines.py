@@ -141,3 +141,21 @@ def test_dead_letters_are_sent_back_once(broker: BrokerProcess, http: HttpClient
     assert ok(http.get(path))["waiting"] == 2, "nothing was sent"
     absent = ok(http.get("/api/v1/topics/absent/dead-letters"))
     assert absent == {"waiting": 0, "looked_at": 0, "reasons": [], "letters": []}
+
+
+def test_markers_of_transactions_are_no_letters(broker: BrokerProcess, http: HttpClient) -> None:
+    """Runs write dead letters in transactions, whose markers take offsets, too."""
+    with Connection(broker.bootstrap) as connection:
+        connection.create_topic("transactional-dead-letters")
+    producer = confluent_producer(broker.bootstrap, transactional_id="a-run")
+    producer.init_transactions(30)
+    for number in range(2):
+        producer.begin_transaction()
+        message = letter(b"%d" % number)
+        producer.produce("transactional-dead-letters", message.value, headers=list(message.headers))
+        producer.commit_transaction(30)
+    path = "/api/v1/topics/transactional-dead-letters/dead-letters"
+    assert ok(http.get(path))["waiting"] == 2
+    assert ok(http.post(f"{path}/redrive", {}))["left"] == 2
+    assert ok(http.post(f"{path}/redrive", {"execute": True}))["left"] == 0
+    assert ok(http.get(path))["waiting"] == 0

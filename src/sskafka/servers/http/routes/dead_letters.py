@@ -51,7 +51,10 @@ class DeadLetter(BaseModel):
 
 
 class DeadLetters(BaseModel):
-    waiting: Annotated[int, Field(description="Offsets that were not sent back yet; markers of transactions count.")]
+    waiting: Annotated[
+        int,
+        Field(description="Letters that were not sent back yet; of many, their offsets, with markers of transactions."),
+    ]
     looked_at: Annotated[
         int, Field(description=f"Letters that `reasons` counts: the first ones, at most {LOOKED_AT_MAX}.")
     ]
@@ -91,7 +94,7 @@ def routes(context: HttpContext) -> APIRouter:
         reasons = Counter(_text(origin_of(record.headers).error) for record in found)
         view = RecordView(SHOWN_BYTES)
         return DeadLetters(
-            waiting=_count(spans) if found else 0,
+            waiting=_left(spans, found, LOOKED_AT_MAX),
             looked_at=len(found),
             reasons=[Reason(error=error, letters=letters) for error, letters in reasons.most_common()],
             letters=[_letter(record, view) for record in found[:limit]],
@@ -111,7 +114,7 @@ def routes(context: HttpContext) -> APIRouter:
             targets = Counter(_target(record) for record in found)
             for record in found if wanted.execute else ():
                 await _send_back(clients, record)
-            left = _count(spans) if found else 0
+            left = _left(spans, found, wanted.limit)
             if wanted.execute:
                 left = 0 if len(found) < wanted.limit else _count(await _waiting(cluster, topic_name))
         counted = [Target(topic=topic, letters=letters) for topic, letters in targets.most_common()]
@@ -136,6 +139,11 @@ async def _waiting(cluster: Cluster, topic: str) -> dict[TopicPartition, Span]:
 
 def _count(spans: dict[TopicPartition, Span]) -> int:
     return sum((span.stop or 0) - span.start for span in spans.values())
+
+
+def _left(spans: dict[TopicPartition, Span], found: list[ConsumedRecord], limit: int) -> int:
+    """Return how many letters wait: those found if they are all, otherwise their offsets, with markers among them."""
+    return len(found) if len(found) < limit else _count(spans)
 
 
 async def _first(cluster: Cluster, spans: dict[TopicPartition, Span], limit: int) -> list[ConsumedRecord]:
