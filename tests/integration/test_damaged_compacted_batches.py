@@ -1,5 +1,6 @@
 """Bytes of a compacted log change whose replicas were compacted differently: they are replaced, and no key is lost."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -86,6 +87,13 @@ def is_smaller(paths: list[Path], others: list[Path]) -> bool:
         return False
 
 
+def is_settled(cluster: ScrubbedCluster, node_id: int) -> bool:
+    """Return whether nothing is compacted any more: a file that is damaged while it is being replaced stays intact."""
+    before = [(path, path.stat().st_ino) for path in cluster.segments(node_id) if path.exists()]
+    time.sleep(2)  # ten times log.cleaner.backoff.ms
+    return before == [(path, path.stat().st_ino) for path in cluster.segments(node_id) if path.exists()]
+
+
 def test_replicas_that_were_compacted_differently_mend_each_other(cluster: ScrubbedCluster) -> None:
     """First the replica that was compacted, from the one that was not; then the other way round."""
     compacted, other = cluster.node_ids
@@ -104,6 +112,7 @@ def test_replicas_that_were_compacted_differently_mend_each_other(cluster: Scrub
         expected = fill(connection)
         wait_until(lambda: is_smaller(cluster.segments(compacted), cluster.segments(other)), "one is compacted")
         for node_id in (compacted, other):
+            wait_until(lambda at=node_id: is_settled(cluster, at), "the cleaner has nothing to do", 60)
             replaced = cluster.metric(node_id, "replacedranges_total")
             flip(next(path for path in cluster.segments(node_id) if path.stat().st_size > HEADER_BYTES), 80)
             wait_until(
