@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^(?:<!-- ([^>]+) -->\n+)?```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"\s{2,}#\s(.*)$")
 VARIABLE = re.compile(r"(?:export )?([A-Z_]+)=(.*)")
-LINE_SECONDS_MAX = 60
+LINE_SECONDS_MAX = 120
 PAGE_SECONDS_MAX = 400
 """On a machine that does much else; a page needs a quarter of a minute."""
 STILL_RUNS_S = 0.5

@@ -43,7 +43,8 @@ OPERATOR_PAGES = {
     "$ echo secret > secret.txt\n"
     "$ echo k:hello | sskafka topic produce orders --key-separator : -p 0\n"
     "$ sskafka topic consume orders -g billing -o start -n 1\n"
-    "$ ln -s sskafka-cluster/broker-1/data data\n",
+    "$ mkdir data && for one in data/orders-0 data/__consumer_offsets-0 metadata/__cluster_metadata-0;"
+    " do ln -s $(ls -d $PWD/sskafka-cluster/broker-*/$one | head -1) data; done\n",
     "docs/security.md": "$ printf 'process.roles=broker,controller\\nnode.id=1\\nlisteners=PLAINTEXT://localhost:0\\n"
     "log.dirs=formatted\\n' > server.properties\n",
 }
