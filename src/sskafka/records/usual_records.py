@@ -24,6 +24,8 @@ _RUN_FIRST_TRY = 128
 _RUN_MAX = 1024  # bounds what is wasted on a run that ends in a record of another shape
 _PROBE_PAUSE = 64  # records to walk after a run that was too short
 _NUMBER_END: Final = 1 << 20  # offset deltas below this have at most three bytes
+_NO_KEY: Final = 1  # the varint -1
+_UNUSUAL: Final = -1
 _FOLDED_MAX: Final = (1 << 14) - 1  # in two bytes; more means that there is a third
 
 # The offset delta i is written as zigzag varint of 2i: one byte below 64, two below 8192, three below 1048576.
@@ -44,18 +46,34 @@ Progress: TypeAlias = tuple[i64, i64, int, int, bool]
 """Position, number of the next record, smallest and largest timestamp delta, whether a record had no key."""
 
 
-def pass_usual_records(  # noqa: C901, PLR0912, PLR0915 - flat, because every record passes here
-    payload: bytes, until: i64, count: i64, progress: Progress
-) -> Progress:
+def pass_usual_records(payload: bytes, until: i64, count: i64, progress: Progress) -> Progress:
     """Return the progress of the inspection at the first record that is not usual, or at `until`, or behind a run."""
+    columns_from: i64 = _NUMBER_END if IS_COMPILED else 0
+    while True:
+        progress, is_alike = _walk_usual(payload, min(until, _NUMBER_END), columns_from, progress)
+        if not is_alike:
+            return progress
+        at, number, smallest, largest, has_keyless = progress
+        run = _run(payload, at, number, count)
+        if run is None:
+            columns_from = number + _PROBE_PAUSE
+        else:
+            smallest, largest = min(smallest, run.smallest), max(largest, run.largest)
+            progress = at + run.size, number + run.records, smallest, largest, has_keyless or run.is_keyless
+
+
+def _walk_usual(  # noqa: PLR0912, PLR0915 - flat, because every record passes here
+    payload: bytes, until: i64, columns_from: i64, progress: Progress
+) -> tuple[Progress, bool]:
+    """Return the progress at the first record that is not usual, and False; or at a record that is as long as the one
+    before it, and True, if its number is not below `columns_from`."""
     at, number, smallest, largest, has_keyless = progress
     earliest: i64 = _FOLDED_MAX
     latest: i64 = -1
     timestamp: i64 = -1
     previous_size: i64 = -1
-    probe_from: i64 = 0
-    until = min(until, _NUMBER_END)
     size: i64 = len(payload)
+    is_alike = False
     try:
         while number < until and at + 1 < size:
             low: i64 = payload[at]
@@ -66,14 +84,9 @@ def pass_usual_records(  # noqa: C901, PLR0912, PLR0915 - flat, because every re
             end = body + (low >> 1)
             if end > size:
                 break  # the record goes on in the next window
-            if not IS_COMPILED and end - at == previous_size and number >= probe_from:
-                run = _run(payload, at, number, count)
-                if run is not None:
-                    at, number = at + run.records * previous_size, number + run.records
-                    smallest, largest = min(smallest, run.smallest), max(largest, run.largest)
-                    has_keyless, previous_size, timestamp = has_keyless or run.is_keyless, -1, -1
-                    continue
-                probe_from = number + _PROBE_PAUSE
+            if end - at == previous_size and number >= columns_from:
+                is_alike = True
+                break
             delta: i64 = payload[body + 1]
             field = body + 2
             if delta >= 0x80:
@@ -83,11 +96,8 @@ def pass_usual_records(  # noqa: C901, PLR0912, PLR0915 - flat, because every re
                 break  # a negative number, or one of more than two bytes
             if delta != timestamp:
                 timestamp = delta
-                delta >>= 1
-                if delta > latest:  # noqa: PLR1730 - a call takes three times as long
-                    latest = delta
-                if delta < earliest:  # noqa: PLR1730
-                    earliest = delta
+                latest = max(latest, delta >> 1)
+                earliest = min(earliest, delta >> 1)
             byte: i64 = payload[field]
             if number < _ONE_BYTE_END:
                 field += 1
@@ -98,29 +108,32 @@ def pass_usual_records(  # noqa: C901, PLR0912, PLR0915 - flat, because every re
                 second = payload[field + 1]
                 third: i64 = payload[field + 2]
                 byte, field = byte - 0x80 | (second - 0x80 | third << 7) << 7, field + 3
-            if byte != number << 1:
+            key_byte = _key_byte(payload, field, end) if byte == number << 1 else _UNUSUAL
+            if key_byte == _UNUSUAL:
                 break
-            byte = payload[field]
-            if byte & 0x81:
-                if byte != 1:
-                    break
-                has_keyless = True
-            field += 1 + (byte >> 1)
-            byte = payload[field]
-            if byte < 0x80:
-                field += 2 + (byte >> 1)
-            else:
-                second = payload[field + 1]
-                byte = byte & 0x7F | second << 7
-                field += 3 + (byte >> 1)
-            if field != end or byte & 1 or byte > _FOLDED_MAX or payload[end - 1]:
-                break
+            has_keyless = has_keyless or key_byte == _NO_KEY
             previous_size, at, number = end - at, end, number + 1
     except IndexError:
         pass  # a field ends behind the payload
     if latest >= 0:
         smallest, largest = min(smallest, int(earliest)), max(largest, int(latest))
-    return at, number, smallest, largest, has_keyless
+    return (at, number, smallest, largest, has_keyless), is_alike
+
+
+def _key_byte(payload: bytes, at: i64, end: i64) -> i64:
+    """Return the byte at `at`, the length of the key, or _UNUSUAL if key and value do not fill the record exactly."""
+    key: i64 = payload[at]
+    if key & 0x81 and key != _NO_KEY:
+        return _UNUSUAL
+    at += 1 + (key >> 1)
+    value: i64 = payload[at]
+    if value < 0x80:
+        at += 2 + (value >> 1)
+    else:
+        second: i64 = payload[at + 1]
+        value = value & 0x7F | second << 7
+        at += 3 + (value >> 1)
+    return _UNUSUAL if at != end or value & 1 or value > _FOLDED_MAX or payload[end - 1] else key
 
 
 # ---- runs of records of the same shape
@@ -128,6 +141,7 @@ def pass_usual_records(  # noqa: C901, PLR0912, PLR0915 - flat, because every re
 
 class _Run(NamedTuple):
     records: int
+    size: int
     smallest: int
     largest: int
     """Timestamp deltas."""
@@ -161,7 +175,7 @@ def _run(payload: bytes, start: int, number: int, count: int) -> _Run | None:
     if run < _RUN_MIN or not _counts_offsets(payload, start + offset_at, size, run, number, offset_bytes):
         return None
     deltas = _timestamp_deltas(payload, start + timestamp_at, size, run, timestamp_bytes)
-    return None if deltas is None else _Run(run, *deltas, is_keyless)
+    return None if deltas is None else _Run(run, run * size, *deltas, is_keyless)
 
 
 def _shape(payload: bytes, start: int, number: int) -> _Shape | None:
