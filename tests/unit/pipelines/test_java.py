@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from sskafka.pipelines import java, session
+from sskafka.pipelines.files.pipeline import Trigger
 from sskafka.pipelines.java import Java, JavaMissingError, find_java, make_wrapper
 from sskafka.pipelines.session import (
     LOCAL_CHECKPOINTS,
@@ -151,3 +152,27 @@ def test_java_is_not_launched_for_sessions_of_others(monkeypatch: pytest.MonkeyP
     session.launch_java_early(SessionSettings(master="sc://host"))
     monkeypatch.setenv(session.SUBMITTED, "12345")
     session.launch_java_early(SessionSettings())
+
+
+def test_short_batches_run_without_the_optimizing_compiler() -> None:
+    name = "spark.driver.extraJavaOptions"
+    assert "TieredStopAtLevel=1" in SessionSettings(master="local[2]", has_short_batches=True).all_conf()[name]
+    assert "TieredStopAtLevel" not in SessionSettings(master="local[2]").all_conf()[name]
+    users = SessionSettings(master="local[2]", conf={name: "-Xint"}, has_short_batches=True)
+    assert users.all_conf()[name] == "-Xint"
+    assert name not in SessionSettings(master="spark://host:7077", has_short_batches=True).all_conf()
+
+
+@pytest.mark.parametrize(
+    ("interval", "is_immediate"),
+    [
+        ("0 seconds", True),
+        ("0seconds", True),
+        ("0 milliseconds", True),
+        ("1 second", False),
+        ("10 seconds", False),
+        ("", False),
+    ],
+)
+def test_a_trigger_without_a_pause_makes_short_batches(interval: str, is_immediate: bool) -> None:
+    assert Trigger(interval).is_immediate is is_immediate

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Annotated, Any
 
 from pydantic import PlainValidator, TypeAdapter
@@ -58,6 +59,11 @@ class Trigger:
     @property
     def is_available_now(self) -> bool:
         return not self.interval
+
+    @property
+    def is_immediate(self) -> bool:
+        """Whether each micro-batch begins when the one before it has ended, so that batches are small."""
+        return self.interval.strip(ascii_lowercase + " ") == "0"
 
 
 _TRIGGER = TypeAdapter(

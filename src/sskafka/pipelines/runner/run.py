@@ -130,7 +130,8 @@ def _run(
 ) -> RunResult:
     run_id = uuid.uuid4().hex[:12]
     conf = {**REPORTS_CONF, **checkpoint_conf(pipeline), **pipeline.spark, **settings.conf}
-    session = SessionSettings(f"sskafka {pipeline.name}", settings.master, conf, local_checkpoints=False)
+    name, is_immediate = f"sskafka {pipeline.name}", pipeline.trigger.is_immediate
+    session = SessionSettings(name, settings.master, conf, local_checkpoints=False, has_short_batches=is_immediate)
     with ClusterSession(settings.bootstrap, pipeline.connection) as cluster:
         tell(f"connected to {settings.bootstrap}")
         launch_java_early(session)
