@@ -6,6 +6,8 @@ import pytest
 from page_blocks import PAGE_SECONDS_MAX, ROOT, PageRun
 from page_lists import CLIENT_PAGES
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.timeout(PAGE_SECONDS_MAX)
 @pytest.mark.parametrize("page", CLIENT_PAGES)

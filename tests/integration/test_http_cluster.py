@@ -179,17 +179,30 @@ def test_a_topic_has_all_brokers_also_those_that_are_down(cluster: HttpCluster, 
         request.result(30)
 
 
+def serves(client: HttpClient) -> bool:
+    try:
+        return client.get("/livez")[0] == 200
+    except httpx.TransportError:  # the HTTP process of a broker that was started again is not there yet
+        return False
+
+
 def test_every_broker_shows_the_segments_of_the_others(cluster: HttpCluster, clients: dict[int, HttpClient]) -> None:
+    for node_id, client in clients.items():
+        wait_until(lambda one=client: serves(one), f"the HTTP server of broker {node_id}")
     cluster.create_topic("everywhere", partitions=1, replicas=2)
     state = cluster.partitions("everywhere")[0]
     (elsewhere,) = set(cluster.node_ids) - set(state.replicas)
     for number in range(3):
         written = {"value": {"text": f"record {number}"}}
-        assert clients[1].post("/api/v1/topics/everywhere/records", written)[0] == 201
+        wait_until(lambda it=written: clients[1].post("/api/v1/topics/everywhere/records", it)[0] == 201, "a new topic")
     path = "/api/v1/topics/everywhere/partitions/0/segments"
     for node_id in state.replicas:
-        theirs, own = clients[elsewhere].get(f"{path}?broker={node_id}"), clients[node_id].get(path)
-        assert (theirs[0], theirs) == (200, own)
+        asked = f"{path}?broker={node_id}"
+        wait_until(
+            lambda at=asked, on=node_id: clients[elsewhere].get(at) == clients[on].get(path), "a follower's records"
+        )
+        theirs = clients[elsewhere].get(asked)
+        assert theirs[0] == 200
         assert theirs[1]["directory"].startswith(str(cluster.home(node_id)))
         batches = f"{path}/0/batches?limit=2&broker="
         wait_until(lambda at=batches, on=node_id: _records(clients[elsewhere].get(f"{at}{on}")[1]) == 2, "the batches")

@@ -6,6 +6,8 @@ import pytest
 from page_blocks import PAGE_SECONDS_MAX, ROOT, PageRun
 from page_lists import OPERATOR_PAGES
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.timeout(PAGE_SECONDS_MAX)
 @pytest.mark.parametrize("page", OPERATOR_PAGES)
