@@ -21,7 +21,7 @@ from sskafka.client.security import client_tls_options
 from sskafka.model.acl import CLUSTER_NAME, AclOperation, ResourceType
 from sskafka.model.listeners import Endpoint
 from sskafka.model.security.jaas import LoginModule
-from sskafka.model.security.listener_settings import JAAS, link_mechanism, login_module, prefixed
+from sskafka.model.security.listener_settings import JAAS, link_mechanism, login_module, prefixed, sasl_links
 from sskafka.model.security.sasl_messages import PLAIN
 from sskafka.model.security.scram import SCRAM_MECHANISMS, ScramCredential
 from sskafka.model.setting import SettingError
@@ -95,12 +95,7 @@ class SecurityChanges:
 
 def node_logins(settings: Settings) -> Iterator[NodeLogin]:
     """Yield the logins with which this node connects to brokers and to controllers, except those with OAuth tokens."""
-    endpoints = [settings.quorum_endpoint] if settings["controller.listener.names"] else []
-    if settings.listeners:
-        endpoints.append(settings.inter_broker_endpoint)
-    for endpoint in endpoints:
-        if not endpoint.uses_sasl:
-            continue
+    for endpoint in sasl_links(settings):
         mechanism = link_mechanism(settings, endpoint)
         module = login_module(settings, endpoint.name, mechanism)
         if module is not None and (mechanism == PLAIN or mechanism in SCRAM_MECHANISMS):

@@ -4,6 +4,7 @@ listener.name.NAME.SETTING              for one listener, else SETTING
 listener.name.NAME.MECHANISM.SETTING    for one SASL mechanism of a listener
 """
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sskafka.model.listeners import HTTP_NAME, PLAINTEXT, Endpoint, parse_protocol_map
@@ -66,22 +67,27 @@ def check_security(settings: "Settings") -> None:
 
 def link_mechanism(settings: "Settings", endpoint: Endpoint) -> str:
     """Return the SASL mechanism with which this node connects to listeners like `endpoint`."""
+    return str(settings.for_listener(endpoint.name)[_mechanism_setting(settings, endpoint)])
+
+
+def _mechanism_setting(settings: "Settings", endpoint: Endpoint) -> str:
     is_controller = endpoint.name in settings["controller.listener.names"]
-    name = "sasl.mechanism.controller.protocol" if is_controller else "sasl.mechanism.inter.broker.protocol"
-    return str(settings.for_listener(endpoint.name)[name])
+    return "sasl.mechanism.controller.protocol" if is_controller else "sasl.mechanism.inter.broker.protocol"
+
+
+def sasl_links(settings: "Settings") -> Iterator[Endpoint]:
+    """Yield the listeners of other nodes, configured like this node's own, where this node logs in with SASL."""
+    endpoints = [settings.quorum_endpoint] if settings["controller.listener.names"] else []
+    if settings.listeners:
+        endpoints.append(settings.inter_broker_endpoint)
+    yield from (endpoint for endpoint in endpoints if endpoint.uses_sasl)
 
 
 def _check_links(settings: "Settings") -> None:
     """Raise SettingError if this node cannot connect to listeners of other nodes that are configured like its own."""
-    endpoints = [settings.quorum_endpoint] if settings["controller.listener.names"] else []
-    if settings.listeners:
-        endpoints.append(settings.inter_broker_endpoint)
-    for endpoint in endpoints:
-        if not endpoint.uses_sasl:
-            continue
-        mechanism = link_mechanism(settings, endpoint)
+    for endpoint in sasl_links(settings):
+        mechanism, name = link_mechanism(settings, endpoint), _mechanism_setting(settings, endpoint)
         is_controller = endpoint.name in settings["controller.listener.names"]
-        name = "sasl.mechanism.controller.protocol" if is_controller else "sasl.mechanism.inter.broker.protocol"
         if mechanism not in SASL_MECHANISMS:
             problem = f"nodes connect to listener {endpoint.name}: supported are {', '.join(SASL_MECHANISMS)}"
             raise SettingError(name, mechanism, problem)
