@@ -1,5 +1,7 @@
 """Key and trust stores that are changed while a broker runs: both brokers accept and refuse the same ones."""
 
+import socket
+import ssl
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,9 +13,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
 from benchmarks.brokers import HOST, TLS_LISTENER, Broker, BrokerKind, free_ports
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from programs import APACHE_KAFKA, SSKAFKA, JavaTools
 from tests.support.certificates import Certificates
+from waiting import wait_until
 
 CONFIGS = "kafka.admin.ConfigCommand"
 NAMES = ("localhost", HOST)
@@ -23,6 +27,7 @@ KEY, TRUST = "ssl.keystore.location", "ssl.truststore.location"
 class Stores:
     def __init__(self, directory: Path) -> None:
         self.ours, self.strangers = Certificates(directory / "ours"), Certificates(directory / "strangers")
+        self.client = self.key("client", user="client")
 
     def key(self, name: str, *names: str, user: str = "node", strange: bool = False, is_expired: bool = False) -> Path:
         authority = self.strangers if strange else self.ours
@@ -42,9 +47,10 @@ def in_pkcs8(path: Path) -> Path:
 class OpenBroker:
     """A broker with a listener SSL, whose settings are changed over its open listener."""
 
-    def __init__(self, broker: Broker, stores: Stores) -> None:
+    def __init__(self, broker: Broker, tls_port: int, stores: Stores) -> None:
         self.broker = broker
         self.stores = stores
+        self._tls_port = tls_port
         self._admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
 
     def accepts(self, setting: str, value: object) -> bool:
@@ -54,7 +60,23 @@ class OpenBroker:
             self._admin.incremental_alter_configs([resource], request_timeout=30)[resource].result(30)
         except KafkaException:
             return False
+        if setting == KEY:
+            # A broker checks the next key store against the one in use, and takes a new one into use after its answer.
+            stored = certificate_in(Path(str(value)))
+            wait_until(lambda: self._served_certificate() == stored, f"{value} in use")
         return True
+
+    def _served_certificate(self) -> bytes | None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        context.load_cert_chain(self.stores.client)
+        with socket.create_connection((HOST, self._tls_port), timeout=10) as plain, context.wrap_socket(plain) as tls:
+            return tls.getpeercert(binary_form=True)
+
+
+def certificate_in(path: Path) -> bytes:
+    return x509.load_pem_x509_certificate(path.read_bytes()).public_bytes(Encoding.DER)
 
 
 @pytest.fixture(scope="module", params=[APACHE_KAFKA, SSKAFKA])
@@ -63,9 +85,9 @@ def kind(request: pytest.FixtureRequest, broker_kind: Callable[[str], BrokerKind
 
 
 def running(kind: BrokerKind, directory: Path, between: str) -> Iterator[OpenBroker]:
-    stores = Stores(directory)
+    stores, port = Stores(directory), free_ports(1)[0]
     settings = {
-        TLS_LISTENER: str(free_ports(1)[0]),
+        TLS_LISTENER: str(port),
         "inter.broker.listener.name": between,
         "ssl.keystore.type": "PEM",
         "ssl.truststore.type": "PEM",
@@ -74,7 +96,7 @@ def running(kind: BrokerKind, directory: Path, between: str) -> Iterator[OpenBro
         "ssl.client.auth": "required",
     }
     with kind.running(directory / "broker", settings) as broker:
-        yield OpenBroker(broker, stores)
+        yield OpenBroker(broker, port, stores)
 
 
 @pytest.fixture(scope="module")
