@@ -1,9 +1,17 @@
 """Assignors: everything is read by exactly one subscriber, evenly, and moves no more than it must."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sskafka.groups.assignors import ASSIGNORS, NOTHING, Assignment, Subscriber, assign_range, assign_uniform
+from sskafka.groups.assignors import (
+    ASSIGNORS,
+    NOTHING,
+    Assignment,
+    Subscriber,
+    _UniformAssignment,
+    assign_range,
+    assign_uniform,
+)
 
 TOPICS = [bytes([number]) * 16 for number in range(4)]
 counts = st.dictionaries(st.sampled_from(TOPICS), st.integers(1, 9), min_size=1)
@@ -69,3 +77,22 @@ def test_range_shares_topics_of_one_size_alike(members: list[str], count: int) -
         of_first, of_second = ({index for topic, index in assigned if topic == wanted} for wanted in TOPICS[:2])
         assert of_first == of_second
         assert sorted(of_first) == list(range(min(of_first, default=0), min(of_first, default=0) + len(of_first)))
+
+
+@settings(deadline=None)
+@given(subscribers(is_alike=True), counts, st.data())
+def test_sets_of_equal_members_are_assigned_as_partitions_one_by_one_are(
+    members: list[Subscriber], partitions: dict[bytes, int], data: st.DataObject
+) -> None:
+    """`assign_uniform` has a shorter way for members with the same subscription."""
+    for number in range(3):
+        ordered = sorted(members, key=lambda member: member.name)
+        alike = {ordered[0].topics: list(range(len(ordered)))}
+        made = assign_uniform(members, partitions)
+        assert made == _UniformAssignment(ordered, alike, partitions).made()
+        members = [member._replace(assigned=made[member.member_id]) for member in members]
+        gone = data.draw(st.sampled_from(members))
+        if len(members) > 1:
+            members = [member for member in members if member is not gone]
+        members.append(Subscriber(f"new {number}", f"new {number}", gone.topics, NOTHING))
+        partitions = data.draw(counts)

@@ -7,7 +7,7 @@ from group_lab import GROUP, Asked, GroupLab
 from sskafka.groups.assignors import NOTHING, Partitions
 from sskafka.groups.consumer_group import ConsumerGroup, Topic
 from sskafka.groups.consumer_heartbeat import Heartbeat
-from sskafka.groups.consumer_records import by_topic, partitions_of
+from sskafka.groups.consumer_records import partitions_of
 from sskafka.groups.group_settings import ConsumerTimings
 from sskafka.groups.members import Client
 from sskafka.model.errors import ErrorCode
@@ -86,7 +86,7 @@ class LabConsumer:
 
     def beat(self) -> Asked:
         """Report the owned partitions, apply the assignment, and revoke partitions that are no longer assigned."""
-        owned = [TopicPartitions(topic, indexes) for topic, indexes in by_topic(self.owned)]
+        owned = [TopicPartitions(topic, indexes) for topic, indexes in self.owned.by_topic()]
         request = ConsumerGroupHeartbeatRequest(
             self.group_id, self.member_id, self.epoch, instance_id=self.instance_id, topic_partitions=owned
         )

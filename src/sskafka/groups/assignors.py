@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping
 from heapq import heapreplace
 from typing import NamedTuple
 
+from sskafka.groups.dealing import Dealer
+from sskafka.groups.partition_set import NOTHING, MutablePartitionSet, PartitionSet
 from sskafka.model.ids import Uuid
 
-Partitions = frozenset[tuple[Uuid, int]]
-NOTHING: Partitions = frozenset()
+Partitions = PartitionSet
+__all__ = ["ASSIGNORS", "NOTHING", "Assignment", "Partitions", "Subscriber", "assign_range", "assign_uniform"]
 
 
 class Subscriber(NamedTuple):
@@ -31,47 +33,79 @@ Assignor = Callable[[list[Subscriber], Mapping[Uuid, int]], Assignment]
 
 
 def assign_range(subscribers: list[Subscriber], partition_counts: Mapping[Uuid, int]) -> Assignment:
-    assigned: dict[str, set[tuple[Uuid, int]]] = {subscriber.member_id: set() for subscriber in subscribers}
-    ordered = sorted(subscribers, key=lambda subscriber: (subscriber.name, subscriber.member_id))
+    ordered = _in_order(subscribers)
+    shares = [MutablePartitionSet() for _ in ordered]
+    readers = _readers_of_topics(_by_subscription(ordered))
     for topic_id, count in partition_counts.items():
-        readers = [subscriber for subscriber in ordered if topic_id in subscriber.topics]
+        ranks = readers.get(topic_id, [])
         position = 0
-        for rank, reader in enumerate(readers):
-            share = count // len(readers) + (rank < count % len(readers))
-            assigned[reader.member_id].update((topic_id, index) for index in range(position, position + share))
+        for number, rank in enumerate(ranks[:count]):
+            share = count // len(ranks) + (number < count % len(ranks))
+            shares[rank].add_range(topic_id, position, position + share)
             position += share
-    return _frozen(assigned)
+    return {subscriber.member_id: share.frozen() for subscriber, share in zip(ordered, shares, strict=True)}
 
 
 def assign_uniform(subscribers: list[Subscriber], partition_counts: Mapping[Uuid, int]) -> Assignment:
-    return _UniformAssignment(subscribers, partition_counts).made()
+    ordered = _in_order(subscribers)
+    alike = _by_subscription(ordered)
+    if len(alike) == 1:
+        return _assign_to_equals(ordered, partition_counts)
+    return _UniformAssignment(ordered, alike, partition_counts).made()
+
+
+def _in_order(subscribers: list[Subscriber]) -> list[Subscriber]:
+    return sorted(subscribers, key=lambda subscriber: (subscriber.name, subscriber.member_id))
+
+
+def _assign_to_equals(ordered: list[Subscriber], partition_counts: Mapping[Uuid, int]) -> Assignment:
+    """Assign to members that all have the same subscription, in operations on sets. The result is that of
+    `_UniformAssignment`."""
+    topics = ordered[0].topics
+    wanted = PartitionSet.of_counts({topic: count for topic, count in partition_counts.items() if topic in topics})
+    share, more = divmod(len(wanted), len(ordered))
+    free = MutablePartitionSet(dict(wanted.masks()))
+    kept: dict[str, PartitionSet] = {}
+    for subscriber in sorted(ordered, key=lambda subscriber: -len(subscriber.assigned)):
+        owned = free.common(subscriber.assigned)
+        size = len(owned)
+        if size > share:
+            room = share + (more > 0)
+            more -= more > 0
+            owned = owned if size == room else owned.first(room)
+        kept[subscriber.member_id] = owned
+        free.remove(owned)
+    dealer = Dealer([len(kept[subscriber.member_id]) for subscriber in ordered])
+    dealt = dealer.dealt(free.frozen())
+    return {
+        subscriber.member_id: kept[subscriber.member_id] | more_of
+        for subscriber, more_of in zip(ordered, dealt, strict=True)
+    }
 
 
 class _UniformAssignment:
-    def __init__(self, subscribers: list[Subscriber], partition_counts: Mapping[Uuid, int]) -> None:
-        self._ordered = sorted(subscribers, key=lambda subscriber: (subscriber.name, subscriber.member_id))
+    """Assigns to members whose subscriptions differ."""
+
+    def __init__(
+        self,
+        ordered: list[Subscriber],
+        alike: dict[frozenset[Uuid], list[int]],
+        partition_counts: Mapping[Uuid, int],
+    ) -> None:
+        self._ordered = ordered
         self._counts = partition_counts
         self._names = [subscriber.member_id for subscriber in self._ordered]
-        self._alike = _by_subscription(self._ordered)
-        self._readers = self._readers_of_topics()
+        self._alike = alike
+        self._readers = _readers_of_topics(alike)
         self._assigned: dict[str, set[tuple[Uuid, int]]] = {name: set() for name in self._names}
         self._owners: dict[tuple[Uuid, int], str] = {}
 
     def made(self) -> Assignment:
         self._keep_fair_share()
         self._assign_rest()
-        if len(self._alike) > 1:
+        if self._ordered:
             self._even_out()
-        return _frozen(self._assigned)
-
-    def _readers_of_topics(self) -> dict[Uuid, list[int]]:
-        """Return the ranks of each topic's subscribers. Topics with the same subscribers share one list."""
-        readers: dict[Uuid, list[int]] = {}
-        for topics, ranks in self._alike.items():
-            for topic_id in topics:
-                known = readers.get(topic_id)
-                readers[topic_id] = ranks if known is None else sorted(known + ranks)
-        return readers
+        return {member_id: PartitionSet.of(partitions) for member_id, partitions in self._assigned.items()}
 
     def _keep_fair_share(self) -> None:
         """Let members keep up to an even share. If there is a remainder, the first members may keep one more."""
@@ -143,9 +177,13 @@ class _UniformAssignment:
     def _even_out(self) -> None:
         """Move partitions while that evens out the shares, which may be uneven if subscriptions differ."""
         is_moved = True
-        while is_moved:
+        while is_moved and self._is_uneven():
             moves = [self._even_out_topic(topic_id) for topic_id in self._fewest_readers_first()]
             is_moved = any(moves)
+
+    def _is_uneven(self) -> bool:
+        loads = [len(partitions) for partitions in self._assigned.values()]
+        return max(loads) - min(loads) > 1
 
     def _even_out_topic(self, topic_id: Uuid) -> bool:
         ranks = {self._names[rank]: rank for rank in self._readers[topic_id]}
@@ -175,8 +213,18 @@ def _by_subscription(ordered: list[Subscriber]) -> dict[frozenset[Uuid], list[in
     return alike
 
 
-def _frozen(assigned: Mapping[str, set[tuple[Uuid, int]]]) -> Assignment:
-    return {member_id: frozenset(partitions) for member_id, partitions in assigned.items()}
+def _readers_of_topics(alike: Mapping[frozenset[Uuid], list[int]]) -> dict[Uuid, list[int]]:
+    """Return the ranks of each topic's subscribers. Topics with the same subscribers share one list."""
+    if len(alike) == 1:
+        ((topics, ranks),) = alike.items()
+        return dict.fromkeys(topics, ranks)
+    kinds: dict[Uuid, tuple[int, ...]] = {}
+    for kind, topics in enumerate(alike):
+        for topic_id in topics:
+            kinds[topic_id] = (*kinds.get(topic_id, ()), kind)
+    every = list(alike.values())
+    ranks_of = {kind: sorted(rank for one in kind for rank in every[one]) for kind in set(kinds.values())}
+    return {topic_id: ranks_of[kind] for topic_id, kind in kinds.items()}
 
 
 ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniform, "range": assign_range}

@@ -16,12 +16,13 @@ from sskafka.groups.assignors import NOTHING, Partitions
 from sskafka.groups.classic_requests import Joining, check_session_timeout, join_refusal, leave_response
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.groups.consumer_heartbeat import check_instance
-from sskafka.groups.consumer_records import Draft, by_topic
+from sskafka.groups.consumer_records import Draft
 from sskafka.groups.consumer_requests import CLASSIC_JOIN, CLASSIC_SYNC, ConsumerRequests, timer_key
 from sskafka.groups.group import UNKNOWN_MEMBER, EventKind
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.log_records import GroupResult
 from sskafka.groups.members import ClassicSide, ConsumerMember, MemberState
+from sskafka.groups.partition_set import PartitionSet
 from sskafka.groups.subscription import CONSUMER_PROTOCOL, read_subscription
 from sskafka.model.coordination import CoordinatorResult, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -260,7 +261,7 @@ def classic_assignment(member: ConsumerMember, topics: Topics) -> bytes:
     assignment = ConsumerProtocolAssignment(
         [
             NamedPartitions(names[topic_id], indexes)
-            for topic_id, indexes in by_topic(member.assigned)
+            for topic_id, indexes in member.assigned.by_topic()
             if topic_id in names
         ]
     )
@@ -296,7 +297,7 @@ def _must_join_again(group: ConsumerGroup, member: ConsumerMember) -> bool:
     if member.epoch < group.target_epoch or member.state is MemberState.UNREVOKED_PARTITIONS:
         return True
     missing = group.target_of(member) - member.assigned
-    can_get = all(group.is_free_for(member.member_id, partition) for partition in missing)
+    can_get = group.free_for(member, missing) == missing
     return member.state is MemberState.UNRELEASED_PARTITIONS and can_get
 
 
@@ -304,9 +305,6 @@ def _partitions(subscription: ConsumerProtocolSubscription, topics: Topics) -> P
     """Return the owned partitions. A member that does not report them has revoked all before it joins."""
     if not subscription.owned_partitions:
         return NOTHING
-    return frozenset(
-        (topics[item.topic].topic_id, index)
-        for item in subscription.owned_partitions
-        if item.topic in topics
-        for index in item.partitions
+    return PartitionSet.of_topics(
+        (topics[item.topic].topic_id, item.partitions) for item in subscription.owned_partitions if item.topic in topics
     )

@@ -19,6 +19,7 @@ from sskafka.groups.assignors import ASSIGNORS, NOTHING, Assignment, Partitions,
 from sskafka.groups.group import CONSUMER, UNKNOWN_MEMBER, GroupMemory, OffsetCommitter, Timeline
 from sskafka.groups.members import ConsumerMember
 from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset
+from sskafka.groups.partition_set import MutablePartitionSet
 from sskafka.groups.subscription import CONSUMER_PROTOCOL
 from sskafka.model.coordination import Completion
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -49,7 +50,10 @@ class ConsumerGroup:
         self.static_members: dict[str, str] = {}
         self.regex_topics: dict[str, frozenset[str]] = {}
         """The topics that the members' regular expressions matched when they were last resolved."""
-        self._owners: dict[tuple[Uuid, int], str] = {}
+        self._owned = MutablePartitionSet()
+        """The partitions of all members."""
+        self._shared = MutablePartitionSet()
+        """Partitions that more than one member has or had: the leader of a classic group may assign one twice."""
         self._subscribed: frozenset[str] | None = None
 
     def copy(self) -> "ConsumerGroup":
@@ -59,7 +63,7 @@ class ConsumerGroup:
         made.target_epoch, made.assigned_at_ms = self.target_epoch, self.assigned_at_ms
         made.target, made.members = self.target.copy(), self.members.copy()
         made.static_members, made.regex_topics = self.static_members.copy(), self.regex_topics.copy()
-        made._owners, made._subscribed = self._owners.copy(), self._subscribed
+        made._owned, made._shared, made._subscribed = self._owned.copy(), self._shared.copy(), self._subscribed
         return made
 
     @property
@@ -141,8 +145,10 @@ class ConsumerGroup:
             )
         return found
 
-    def is_free_for(self, member_id: str, partition: tuple[Uuid, int]) -> bool:
-        return self._owners.get(partition, member_id) == member_id
+    def free_for(self, member: ConsumerMember, partitions: Partitions) -> Partitions:
+        """Return those of the partitions that no other member owns."""
+        taken = self._owned.common(partitions)
+        return partitions - (taken - self._owned_alone(member)) if taken else partitions
 
     def target_of(self, member: ConsumerMember) -> Partitions:
         return self.target.get(member.member_id, NOTHING)
@@ -184,22 +190,19 @@ class ConsumerGroup:
 
     def replay_member(self, member: ConsumerMember) -> None:
         before = self.members.get(member.member_id)
-        if before is not None:
-            self._release(before)
         if before is None or before.subscription != member.subscription:
             self._subscribed = None
         self.members[member.member_id] = member
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
-        for partition in member.owned:
-            self._owners[partition] = member.member_id
+        self._own(before, member)
 
     def replay_member_gone(self, member_id: str) -> None:
         member = self.members.pop(member_id, None)
         if member is None:
             return
         self._subscribed = None
-        self._release(member)
+        self._own(member, None)
         if member.instance_id is not None and self.static_members.get(member.instance_id) == member_id:
             del self.static_members[member.instance_id]
 
@@ -210,10 +213,22 @@ class ConsumerGroup:
         else:
             self.regex_topics[regex] = frozenset(topics)
 
-    def _release(self, member: ConsumerMember) -> None:
-        for partition in member.owned:
-            if self._owners.get(partition) == member.member_id:
-                del self._owners[partition]
+    def _own(self, before: ConsumerMember | None, after: ConsumerMember | None) -> None:
+        """Update the partitions of all members after a member was replaced, added or removed."""
+        had = NOTHING if before is None else before.owned
+        has = NOTHING if after is None else after.owned
+        if had == has:
+            return
+        self._shared.update(self._owned.common(has - had))
+        self._owned.remove(had - has)
+        self._owned.update(has)
+        if shared := self._shared.common(had - has):
+            for member in self.members.values():
+                self._owned.update(member.owned & shared)
+
+    def _owned_alone(self, member: ConsumerMember) -> Partitions:
+        owned = member.owned
+        return owned - self._shared.common(owned) if self._shared else owned
 
 
 def _stale(member: ConsumerMember, is_transactional: bool) -> ErrorCode:

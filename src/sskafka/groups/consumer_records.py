@@ -15,6 +15,7 @@ from sskafka.groups.classic_group import ClassicGroup
 from sskafka.groups.consumer_group import ConsumerGroup
 from sskafka.groups.log_records import GroupRecord, GroupResult, Record
 from sskafka.groups.members import ClassicSide, Client, ConsumerMember, MemberState
+from sskafka.groups.partition_set import MutablePartitionSet, PartitionSet
 from sskafka.model.coordination import PARKED, CoordinatorResult
 from sskafka.model.ids import Uuid
 from sskafka.wire.messages import group_records as wire
@@ -54,22 +55,29 @@ def current_record(group_id: str, member: ConsumerMember) -> GroupRecord:
         _with_epochs(member, member.assigned),
         _with_epochs(member, member.pending_revocation),
     )
-    return _record(wire.ConsumerGroupCurrentMemberAssignmentKey(group_id, member.member_id), value)
+    return _record(wire.ConsumerGroupCurrentMemberAssignmentKey(group_id, member.member_id), value, kept=member)
 
 
 def _with_epochs(member: ConsumerMember, partitions: Partitions) -> list[wire.TopicPartitions]:
+    """Return the partitions with their assignment epochs. Most have the same epoch; only the others are looked up."""
     epochs = member.assignment_epochs
+    usual = max(epochs, key=lambda epoch: len(epochs[epoch])) if len(epochs) > 1 else next(iter(epochs), 0)
+    others = {item: epoch for epoch, owned in epochs.items() if epoch != usual for item in owned & partitions}
+    if not others:
+        return [
+            wire.TopicPartitions(topic, indexes, [usual] * len(indexes)) for topic, indexes in partitions.by_topic()
+        ]
     return [
-        wire.TopicPartitions(topic, indexes, [epochs.get((topic, index), 0) for index in indexes])
-        for topic, indexes in by_topic(partitions)
+        wire.TopicPartitions(topic, indexes, [others.get((topic, index), usual) for index in indexes])
+        for topic, indexes in partitions.by_topic()
     ]
 
 
 def target_record(group_id: str, member_id: str, target: Partitions) -> GroupRecord:
     value = wire.ConsumerGroupTargetAssignmentMemberValue(
-        [wire.TopicPartition(topic, indexes) for topic, indexes in by_topic(target)]
+        [wire.TopicPartition(topic, indexes) for topic, indexes in target.by_topic()]
     )
-    return _record(wire.ConsumerGroupTargetAssignmentMemberKey(group_id, member_id), value)
+    return _record(wire.ConsumerGroupTargetAssignmentMemberKey(group_id, member_id), value, kept=target)
 
 
 def target_epoch_record(group_id: str, epoch: int, now_ms: int) -> GroupRecord:
@@ -105,15 +113,6 @@ def group_tombstones(group: ConsumerGroup, successor: ClassicGroup | None = None
     ]
 
 
-def by_topic(partitions: Partitions) -> list[tuple[Uuid, list[int]]]:
-    topics: defaultdict[Uuid, list[int]] = defaultdict(list)
-    for topic_id, index in partitions:
-        topics[topic_id].append(index)
-    for indexes in topics.values():
-        indexes.sort()
-    return sorted(topics.items())
-
-
 _record = GroupRecord
 _tombstone = GroupRecord
 
@@ -132,9 +131,9 @@ def replay(group: ConsumerGroup, record: GroupRecord) -> None:
         case wire.ConsumerGroupTargetAssignmentMetadataKey():
             _replay_target_epoch(group, value)
         case wire.ConsumerGroupTargetAssignmentMemberKey():
-            _replay_target(group, key.member_id, value)
+            _replay_target(group, key.member_id, value, record.kept)
         case wire.ConsumerGroupCurrentMemberAssignmentKey():
-            _replay_current(group, key.member_id, value)
+            _replay_current(group, key.member_id, value, record.kept)
         case wire.ConsumerGroupRegularExpressionKey():
             group.replay_regex(key.regular_expression, None if value is None else value.topics)
 
@@ -174,47 +173,60 @@ def _replay_target_epoch(group: ConsumerGroup, value: wire.ConsumerGroupTargetAs
 
 
 def _replay_target(
-    group: ConsumerGroup, member_id: str, value: wire.ConsumerGroupTargetAssignmentMemberValue | None
+    group: ConsumerGroup,
+    member_id: str,
+    value: wire.ConsumerGroupTargetAssignmentMemberValue | None,
+    target: Partitions | None,
 ) -> None:
     if value is None:
         group.target.pop(member_id, None)
     else:
-        group.target[member_id] = partitions_of(value.topic_partitions)
+        group.target[member_id] = partitions_of(value.topic_partitions) if target is None else target
 
 
 def _replay_current(
-    group: ConsumerGroup, member_id: str, value: wire.ConsumerGroupCurrentMemberAssignmentValue | None
+    group: ConsumerGroup,
+    member_id: str,
+    value: wire.ConsumerGroupCurrentMemberAssignmentValue | None,
+    member: ConsumerMember | None,
 ) -> None:
     """Replay the current assignment. Its tombstone makes the member one that has just joined."""
     known = group.members.get(member_id)
     if value is None:
         if known is not None:
-            group.replay_member(ConsumerMember(*known[:9]))
+            group.replay_member(known.assigned_as(ConsumerMember(member_id)))
         return
+    owner = _owner_in(value) if member is None else member
+    group.replay_member((known or ConsumerMember(member_id)).assigned_as(owner))
+
+
+def _owner_in(value: wire.ConsumerGroupCurrentMemberAssignmentValue) -> ConsumerMember:
+    """Return a member with the fields of the record and no others."""
     owned = [*value.assigned_partitions, *value.partitions_pending_revocation]
-    group.replay_member(
-        (known or ConsumerMember(member_id))._replace(
-            epoch=value.member_epoch,
-            previous_epoch=value.previous_member_epoch,
-            state=MemberState(value.state),
-            assigned=partitions_of(value.assigned_partitions),
-            pending_revocation=partitions_of(value.partitions_pending_revocation),
-            assignment_epochs=MappingProxyType(_epochs_of(owned, value.member_epoch)),
-        )
+    return ConsumerMember(
+        "",
+        epoch=value.member_epoch,
+        previous_epoch=value.previous_member_epoch,
+        state=MemberState(value.state),
+        assigned=partitions_of(value.assigned_partitions),
+        pending_revocation=partitions_of(value.partitions_pending_revocation),
+        assignment_epochs=MappingProxyType(_epochs_of(owned, value.member_epoch)),
     )
 
 
-def _epochs_of(topics: Iterable[wire.TopicPartitions], member_epoch: int) -> dict[tuple[Uuid, int], int]:
+def _epochs_of(topics: Iterable[wire.TopicPartitions], member_epoch: int) -> dict[int, Partitions]:
     """Return the assignment epochs. Kafka before 4.2 wrote none: then the member epoch counts for all partitions."""
-    epochs: dict[tuple[Uuid, int], int] = {}
+    epochs: defaultdict[int, MutablePartitionSet] = defaultdict(MutablePartitionSet)
     for topic in topics:
-        epochs_of_topic = topic.assignment_epochs or ()
+        epochs_of_topic = topic.assignment_epochs or []
         if len(epochs_of_topic) != len(topic.partitions):
-            epochs_of_topic = [max(member_epoch, 0)] * len(topic.partitions)
-        epochs.update(
-            ((topic.topic_id, index), epoch) for index, epoch in zip(topic.partitions, epochs_of_topic, strict=True)
-        )
-    return epochs
+            epochs[max(member_epoch, 0)].add_all(topic.topic_id, topic.partitions)
+        elif len(set(epochs_of_topic)) == 1:
+            epochs[epochs_of_topic[0]].add_all(topic.topic_id, topic.partitions)
+        else:
+            for index, epoch in zip(topic.partitions, epochs_of_topic, strict=True):
+                epochs[epoch].add(topic.topic_id, index)
+    return {epoch: partitions.frozen() for epoch, partitions in epochs.items() if partitions}
 
 
 class Draft(NamedTuple):
@@ -252,4 +264,4 @@ class TopicPartitionsMessage(Protocol):
 
 
 def partitions_of(topics: Iterable[TopicPartitionsMessage]) -> Partitions:
-    return frozenset((topic.topic_id, index) for topic in topics for index in topic.partitions)
+    return PartitionSet.of_topics((topic.topic_id, topic.partitions) for topic in topics)

@@ -320,7 +320,7 @@ class ConsumerRequests:
         updated = reconciled(
             member,
             TargetAssignment(group.target_epoch, group.target_of(member), subscribed),
-            lambda partition: group.is_free_for(member.member_id, partition),
+            lambda partitions: group.free_for(member, partitions),
             reported,
             is_resubscribed,
         )
@@ -434,7 +434,7 @@ class ConsumerRequests:
         assignment = None
         if with_assignment:
             assignment = HeartbeatAssignment(
-                [TopicPartitions(topic_id, indexes) for topic_id, indexes in records.by_topic(member.assigned)]
+                [TopicPartitions(topic_id, indexes) for topic_id, indexes in member.assigned.by_topic()]
             )
         return ConsumerGroupHeartbeatResponse(
             member_id=member.member_id,

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from sskafka.groups.assignors import NOTHING, Partitions
+from sskafka.groups.partition_set import MutablePartitionSet
 from sskafka.model.coordination import Completion
 from sskafka.model.ids import Uuid
 
@@ -86,7 +87,7 @@ class ClassicMember:
 
 # -- consumer groups
 
-AssignmentEpochs = Mapping[tuple[Uuid, int], int]
+AssignmentEpochs = Mapping[int, Partitions]
 
 JOINING_EPOCH = 0
 LEAVING_EPOCH = -1
@@ -123,7 +124,7 @@ class ConsumerMember(NamedTuple):
     assigned: Partitions = NOTHING
     pending_revocation: Partitions = NOTHING
     assignment_epochs: AssignmentEpochs = MappingProxyType({})
-    """By owned partition: the epoch since which the member has it. Commits with older epochs are rejected."""
+    """By epoch: the owned partitions that the member has had since then. Commits with older epochs are rejected."""
 
     @property
     def owned(self) -> Partitions:
@@ -140,20 +141,35 @@ class ConsumerMember(NamedTuple):
 
     def may_commit(self, partition: tuple[Uuid | None, int], epoch: int) -> bool:
         """Return whether the member has owned the partition since that earlier epoch."""
-        topic_id, index = partition
-        since = None if topic_id is None else self.assignment_epochs.get((topic_id, index))
-        return since is not None and epoch >= since
+        return any(epoch >= since and partition in owned for since, owned in self.assignment_epochs.items())
 
     def is_reconciled_to(self, target_epoch: int) -> bool:
         return self.state is MemberState.STABLE and self.epoch == target_epoch
 
     def owning(self, assigned: Partitions, pending_revocation: Partitions, since: int = 0) -> "ConsumerMember":
         """Return the member with these partitions. It owns those that are new since epoch `since`."""
-        known = self.assignment_epochs
-        epochs = {partition: known.get(partition, since) for partition in assigned | pending_revocation}
+        owned, known = assigned | pending_revocation, MutablePartitionSet()
+        epochs: dict[int, Partitions] = {}
+        for epoch, partitions in self.assignment_epochs.items():
+            if kept := partitions & owned:
+                epochs[epoch] = kept
+                known.update(kept)
+        if new := owned - known.frozen():
+            epochs[since] = epochs.get(since, NOTHING) | new
         return self._replace(
             assigned=assigned, pending_revocation=pending_revocation, assignment_epochs=MappingProxyType(epochs)
         )
 
     def at_epoch(self, epoch: int) -> "ConsumerMember":
         return self if epoch == self.epoch else self._replace(epoch=epoch, previous_epoch=self.epoch)
+
+    def assigned_as(self, other: "ConsumerMember") -> "ConsumerMember":
+        """Return the member with the epochs, state and partitions of the other."""
+        return self._replace(
+            epoch=other.epoch,
+            previous_epoch=other.previous_epoch,
+            state=other.state,
+            assigned=other.assigned,
+            pending_revocation=other.pending_revocation,
+            assignment_epochs=other.assignment_epochs,
+        )

@@ -17,6 +17,7 @@ from sskafka.groups.classic_in_consumer import classic_assignment
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.groups.consumer_records import Draft
 from sskafka.groups.members import ClassicMember, ClassicSide, ConsumerMember
+from sskafka.groups.partition_set import PartitionSet
 from sskafka.groups.subscription import CONSUMER_PROTOCOL, read_subscription
 from sskafka.groups.topic_changes import topics_hash
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -85,11 +86,8 @@ def _assigned(group: ClassicGroup, assignment: bytes, topics: Topics) -> Partiti
         raise not_upgraded(group, MALFORMED)
     if decoded.user_data:
         raise not_upgraded(group, CUSTOM_ASSIGNOR)
-    return frozenset(
-        (topics[item.topic].topic_id, index)
-        for item in decoded.assigned_partitions
-        if item.topic in topics
-        for index in item.partitions
+    return PartitionSet.of_topics(
+        (topics[item.topic].topic_id, item.partitions) for item in decoded.assigned_partitions if item.topic in topics
     )
 
 

@@ -16,7 +16,8 @@ from sskafka.groups.assignors import NOTHING, Partitions
 from sskafka.groups.members import ConsumerMember, MemberState
 from sskafka.model.ids import Uuid
 
-IsFree = Callable[[tuple[Uuid, int]], bool]
+FreeOf = Callable[[Partitions], Partitions]
+"""Returns the partitions that no other member owns."""
 
 
 class TargetAssignment(NamedTuple):
@@ -27,13 +28,13 @@ class TargetAssignment(NamedTuple):
 
     @property
     def wanted(self) -> Partitions:
-        return frozenset(item for item in self.partitions if item[0] in self.subscribed)
+        return self.partitions.in_topics(self.subscribed)
 
 
 def reconciled(
     member: ConsumerMember,
     target: TargetAssignment,
-    is_free: IsFree,
+    free_of: FreeOf,
     reported: Partitions | None,
     is_resubscribed: bool,
 ) -> ConsumerMember:
@@ -43,11 +44,11 @@ def reconciled(
             return _without_unsubscribed(member, target, reported) if is_resubscribed else member
         case MemberState.UNREVOKED_PARTITIONS if _still_owns(member.pending_revocation, reported):
             return _without_unsubscribed(member, target, reported) if is_resubscribed else member
-    return _next_step(member, target, is_free, reported)
+    return _next_step(member, target, free_of, reported)
 
 
 def _next_step(
-    member: ConsumerMember, target: TargetAssignment, is_free: IsFree, reported: Partitions | None
+    member: ConsumerMember, target: TargetAssignment, free_of: FreeOf, reported: Partitions | None
 ) -> ConsumerMember:
     wanted = target.wanted
     kept = member.assigned & wanted
@@ -55,7 +56,7 @@ def _next_step(
     if to_revoke and _still_owns(to_revoke, reported):
         return member.owning(kept, to_revoke)._replace(state=MemberState.UNREVOKED_PARTITIONS)
     missing = wanted - kept
-    granted = frozenset(item for item in missing if is_free(item))
+    granted = free_of(missing)
     state = MemberState.STABLE if granted == missing else MemberState.UNRELEASED_PARTITIONS
     return member.at_epoch(target.epoch).owning(kept | granted, NOTHING, since=target.epoch)._replace(state=state)
 
@@ -64,7 +65,7 @@ def _without_unsubscribed(
     member: ConsumerMember, target: TargetAssignment, reported: Partitions | None
 ) -> ConsumerMember:
     """Revoke partitions of topics that the member no longer subscribes to, before there is a new target."""
-    dropped = frozenset(item for item in member.assigned if item[0] not in target.subscribed)
+    dropped = member.assigned - member.assigned.in_topics(target.subscribed)
     if not dropped:
         return member
     kept, pending = member.assigned - dropped, member.pending_revocation | dropped
@@ -74,4 +75,4 @@ def _without_unsubscribed(
 
 
 def _still_owns(partitions: Partitions, reported: Partitions | None) -> bool:
-    return reported is None or bool(partitions & reported)
+    return reported is None or not partitions.isdisjoint(reported)

@@ -18,7 +18,7 @@ def kept(group: ConsumerGroup) -> tuple[object, ...]:
     return (
         *(group.epoch, group.metadata_hash, group.target_epoch, group.assigned_at_ms),
         *(dict(group.target), dict(group.members), dict(group.static_members), dict(group.regex_topics)),
-        dict(group._owners),
+        group._owned.frozen(),
     )
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from sskafka.client.group.membership import OwnedPartitions
 from sskafka.groups.assignors import Assignment, Subscriber, assign_range, assign_uniform
+from sskafka.groups.partition_set import PartitionSet
 from sskafka.groups.subscription import read_subscription
 from sskafka.model.ids import TopicPartition
 from sskafka.wire.codec import MalformedMessageError, decode, encode
@@ -92,7 +93,7 @@ def _subscribers(members: Sequence[SubscribedMember]) -> list[Subscriber]:
             member.member_id,
             f"{rank:08}",
             frozenset(topic.encode() for topic in member.topics),
-            frozenset((partition.topic.encode(), partition.partition) for partition in member.owned),
+            PartitionSet.of((partition.topic.encode(), partition.partition) for partition in member.owned),
         )
         for rank, member in enumerate(ordered)
     ]

@@ -6,7 +6,6 @@ from sskafka.coordination.group_coordinator import GroupCoordinator
 from sskafka.groups.assignors import Partitions
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.groups.consumer_heartbeat import Heartbeat, TopicRights
-from sskafka.groups.consumer_records import by_topic
 from sskafka.groups.group import Group
 from sskafka.groups.members import ConsumerMember
 from sskafka.metadata.features import GROUP_VERSION
@@ -121,7 +120,7 @@ def _assignment(partitions: Partitions, topics: Topics) -> Assignment:
     return Assignment(
         [
             TopicPartitions(topic_id, names[topic_id], indexes)
-            for topic_id, indexes in by_topic(partitions)
+            for topic_id, indexes in partitions.by_topic()
             if topic_id in names
         ]
     )
