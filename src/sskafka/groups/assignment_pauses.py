@@ -1,10 +1,10 @@
 """Pauses between large assignments, so that consumer groups with thousands of partitions do not occupy the event loop.
 
 An assignment is decided in one turn of the loop: 10,000 partitions of few topics take 3 to 10 ms, of as many topics 60
-to 120 ms. The assignment interval keeps those of one group apart, but not those of many new groups. So after a large assignment, of any group of the broker, the
-next large one may come when PAUSE_FACTOR times its CPU time has passed. Until then a group waits for its next
-heartbeat, as it does within its assignment interval, and members of new groups are asked to join again. Small groups
-never wait.
+to 120 ms. The assignment interval keeps those of one group apart, but not those of many new groups. So after a large
+assignment, of any group of the broker, the next large one may come when PAUSE_FACTOR times its CPU time has passed.
+Until then a group waits for its next heartbeat, as it does within its assignment interval, and members of new groups
+are asked to join again. Small groups never wait.
 """
 
 from collections.abc import Callable, Iterator
