@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from benchmarks.apache_kafka import KafkaLibs
 from benchmarks.brokers import free_ports
+from waiting import wait_until
 
 from sskafka.challenge.log_directory import prepare, produced_batch
 from sskafka.challenge.program import Program, Repository
@@ -16,6 +17,7 @@ from sskafka.challenge.requests import describe_topic_partitions, fetch, produce
 from sskafka.challenge.stage import StageContext
 from sskafka.challenge.tester import ChallengeSettings, ChallengeTester, all_cases, server_properties, wait_for_leaders
 from sskafka.challenge.topics import ChallengeTopics
+from sskafka.model.ids import Uuid
 from sskafka.records.batch import assign_offset
 
 START_SECONDS_MAX = 60.0
@@ -90,13 +92,23 @@ def test_each_opens_what_the_other_has_left(
                 context.ask(produce({topic.name: {0: batch}}), expected)
                 logs[topic.topic_id] += with_offset(batch, ends[topic.topic_id])
                 ends[topic.topic_id] += 1
-                found = context.ask(fetch({topic.topic_id: [0]}))
-                assert without_epochs(found["responses[0].partitions[0].records"]) == without_epochs(
-                    logs[topic.topic_id]
-                )
+                assert fetched(context, topic.topic_id, ends[topic.topic_id]) == without_epochs(logs[topic.topic_id])
             described = context.ask(describe_topic_partitions([topic.name for topic in topics.all]))
             assert described["topics.length"] == len(topics.all)
     shutil.rmtree(settings.log_directory)
+
+
+def fetched(context: StageContext, topic_id: Uuid, end_offset: int) -> bytes:
+    """The log up to its end. A produce with acks=1 is answered before its record is committed."""
+
+    def committed() -> bytes | None:
+        found = context.ask(fetch({topic_id: [0]}))
+        is_whole = found["responses[0].partitions[0].high_watermark"] == end_offset
+        return without_epochs(found["responses[0].partitions[0].records"]) if is_whole else None
+
+    log = wait_until(committed, f"the record before offset {end_offset} is committed")
+    assert log is not None
+    return log
 
 
 def with_offset(batch: bytes, offset: int) -> bytes:
