@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -153,3 +154,20 @@ def test_the_versions_of_the_files_are_those_of_this_project() -> None:
     """The base image has a Python that the package supports."""
     (version,) = set(re.findall(r"^FROM python:(\d+\.\d+)-slim", (ROOT / "Dockerfile").read_text(), re.MULTILINE))
     assert f"Programming Language :: Python :: {version}" in (ROOT / "pyproject.toml").read_text()
+
+
+def is_in_the_build_context(source: str, rules: list[str]) -> bool:
+    """Apply the lines of .dockerignore: the last one that matches the path or a directory above it decides."""
+    above = source.split("/")
+    names = ["/".join(above[:count]) for count in range(1, len(above) + 1)]
+    matching = [rule for rule in rules if any(fnmatch(name, rule.removeprefix("!")) for name in names)]
+    return not matching or matching[-1].startswith("!")
+
+
+def test_the_dockerfile_copies_only_files_of_the_build_context() -> None:
+    rules = (ROOT / ".dockerignore").read_text().split()
+    copies = re.findall(r"^COPY (?!--from)(?:--\S+ )*(.+) \S+$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    sources = [source for line in copies for source in line.split()]
+    assert "deploy/container.properties" in sources
+    assert [source for source in sources if not is_in_the_build_context(source, rules)] == []
+    assert not is_in_the_build_context("deploy/check.py", rules)
