@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from broker_process import StartBroker
 from wire_connection import Connection, fetch_request, produce_request, values_batch, values_in
 
 from sskafka.model.errors import ErrorCode
@@ -17,6 +18,16 @@ from sskafka.wire.messages.api_versions import ApiVersionsRequest
 from sskafka.wire.messages.describe_cluster import DescribeClusterRequest
 from sskafka.wire.messages.find_coordinator import FindCoordinatorRequest
 from sskafka.wire.messages.metadata import MetadataRequest
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_a_listener_without_a_host_serves_both_families(start_broker: StartBroker, host: str) -> None:
+    if host == "::1" and not socket.has_dualstack_ipv6():
+        pytest.skip("the machine has no IPv6")
+    settings = {"listeners": "PLAINTEXT://:0", "advertised.listeners": "PLAINTEXT://localhost:0"}
+    port = start_broker(settings).address[1]
+    with Connection(f"{host}:{port}") as connection:
+        assert is_served(connection)
 
 
 @pytest.fixture

@@ -115,6 +115,9 @@ class Acceptor:
             begin(accepted)
         except OSError as error:
             self._close_unserved(accepted, error)
+        except Exception as error:  # a client must not wait for responses of a connection that nobody serves
+            log.exception("%s: a connection cannot be served", self._name)
+            self._close_unserved(accepted, error)
 
     async def _connect(self, accepted: socket.socket) -> None:
         assert self._make_protocol is not None
@@ -126,7 +129,7 @@ class Acceptor:
         except OSError as error:
             self._close_unserved(accepted, error)
 
-    def _close_unserved(self, accepted: socket.socket, error: OSError) -> None:
+    def _close_unserved(self, accepted: socket.socket, error: Exception) -> None:
         self._descriptors.connection_closed()
         accepted.close()
         log.debug("%s: a connection ended before it was served: %s", self._name, error)

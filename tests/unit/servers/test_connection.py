@@ -42,8 +42,9 @@ def _no_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class FakeTransport(asyncio.Transport):
-    def __init__(self) -> None:
+    def __init__(self, peer: object = ("127.0.0.1", 5)) -> None:
         super().__init__()
+        self.peer = peer
         self.written = bytearray()
         self.writes = 0
         self.reading = True
@@ -51,7 +52,7 @@ class FakeTransport(asyncio.Transport):
         self.on_write: Callable[[], None] | None = None
 
     def get_extra_info(self, name: str, default: object = None) -> object:
-        return ("127.0.0.1", 5) if name == "peername" else default
+        return self.peer if name == "peername" else default
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += data
@@ -492,6 +493,21 @@ def test_connections_beyond_the_limit_are_refused() -> None:
     harness = Harness()
     transports = [harness.connect()[1] for _ in range(11)]
     assert [transport.closed for transport in transports] == [False] * 10 + [True]
+
+
+@pytest.mark.parametrize(
+    ("peer", "host", "shown"),
+    [
+        (("127.0.0.1", 5), "127.0.0.1", "127.0.0.1:5"),
+        (("::ffff:127.0.0.1", 5, 0, 0), "::ffff:127.0.0.1", "::ffff:127.0.0.1:5"),  # on a listener for both
+        ("", "", "local"),  # a Unix socket
+        (None, "", "local"),
+    ],
+)
+def test_a_connection_knows_its_peer_of_every_family(peer: object, host: str, shown: str) -> None:
+    connection = Connection(Harness().listener)
+    connection.connection_made(FakeTransport(peer))
+    assert (connection.host, connection.peer) == (host, shown)
 
 
 class DenyAll:

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Mapping
 from struct import error as StructError  # noqa: N812
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from sskafka.model.acl import ANONYMOUS, AuthorizerNotReadyError
 from sskafka.model.errors import ErrorCode
@@ -127,10 +127,12 @@ class Connection(Outgoing):
 
     def connection_made(self, transport: Transport) -> None:
         self._transport = transport
-        peer = cast("tuple[str, int] | None", transport.get_extra_info("peername"))
-        if peer:
-            self.host = peer[0]
-        self.peer = f"{peer[0]}:{peer[1]}" if peer else "local"
+        peer = transport.get_extra_info("peername")
+        if isinstance(peer, tuple):  # of two items with IPv4 and of four with IPv6
+            self.host = str(peer[0])
+            self.peer = f"{self.host}:{peer[1]}"
+        else:
+            self.peer = "local"
         if not self._listener.admit(self, self.host):
             transport.abort()
 
