@@ -121,3 +121,28 @@ def test_without_another_replica_the_damage_is_reported_and_not_served(start_bro
         assert before == [b"%d" % number * 20 for number in range(len(before))]
         assert 0 < len(before) <= first
         assert values_in(connection.fetch(TOPIC, offset=first + 1))[0] == b"%d" % (first + 1) * 20
+
+
+def test_leader_epochs_that_contradict_good_batches_are_rebuilt(start_broker: StartBroker) -> None:
+    """The damage is in the middle of the file, where a start after a clean stop does not look."""
+    broker = start_broker({**SCRUB_OFTEN, "log.retention.ms": -1})
+    with Connection(broker.bootstrap) as connection:
+        connection.create_topic(TOPIC)
+    for _ in range(3):
+        with Connection(broker.bootstrap) as connection:
+            fill(connection)
+        broker.stop()
+        broker.start()
+    broker.stop()
+    path = broker.data_directory / f"{TOPIC}-0" / "leader-epoch-checkpoint"
+    good = path.read_text()
+    head, count, first, *rest = good.splitlines()
+    assert len(rest) == 2, good
+    path.write_text("\n".join([head, count, first, rest[0].replace(f" {BATCHES}", f" {BATCHES + 7}"), rest[1], ""]))
+    broker.start()
+    wait_until(lambda: path.read_text() == good, "the file is rebuilt", 60)
+    assert "leader-epoch-checkpoint does not match the batches and is rebuilt" in broker.log
+    assert "are damaged on disk" not in broker.log
+    with Connection(broker.bootstrap) as connection:
+        values = values_in(connection.fetch(TOPIC, offset=BATCHES))
+        assert values[0] == b"0" * 20

@@ -20,6 +20,7 @@ from concurrent.futures import Executor
 
 from sskafka.model.counters import Sample
 from sskafka.model.settings import Settings
+from sskafka.records.batch import CorruptBatchError
 from sskafka.replication.batch_replacement import BatchReplacement
 from sskafka.replication.cluster_links import ClusterLinks
 from sskafka.replication.part_replacement import PartReplacement
@@ -29,6 +30,7 @@ from sskafka.replication.replica_reader import NotReplaceableError
 from sskafka.runtime.clock import Clock
 from sskafka.storage.damage import Damage
 from sskafka.storage.disk import File
+from sskafka.storage.epoch_repair import EpochRepair
 from sskafka.storage.index_scrub import TRANSACTION_INDEX
 from sskafka.storage.log import Log
 from sskafka.storage.log_manager import LogManager
@@ -168,15 +170,10 @@ class LogScrubber:
         if segment not in log.segments or not log.is_in_service or not segment.size_bytes:
             return
         try:
-            scrub = SegmentScrub(log, segment)
-            while not scrub.is_done and not scrub.is_outdated(log):
-                began_ms = self._clock.monotonic_ms()
-                read_before = scrub.position
-                await self._in_thread(lambda: _step(scrub))
-                size_bytes = scrub.position - read_before
-                self.bytes_read += size_bytes
-                if not is_urgent:
-                    await self._pause(size_bytes, self._clock.monotonic_ms() - began_ms)
+            scrub = await self._scrubbed(log, SegmentScrub(log, segment), is_urgent)
+            if scrub.are_epochs_wrong and not scrub.is_outdated(log):
+                epochs = log.epochs.entries if await self._are_epochs_repaired(log) else []
+                scrub = await self._scrubbed(log, SegmentScrub(log, segment, epochs), is_urgent)
         except OSError as error:
             log.log_directory.read_failed(error)
             return
@@ -184,6 +181,31 @@ class LogScrubber:
             await self._found(partition, log, scrub.found)
             if scrub.wrong_indexes:
                 self._repair_indexes(log, scrub)
+
+    async def _scrubbed(self, log: Log, scrub: SegmentScrub, is_urgent: bool) -> SegmentScrub:
+        while not scrub.is_done and not scrub.is_outdated(log):
+            began_ms = self._clock.monotonic_ms()
+            read_before = scrub.position
+            await self._in_thread(lambda: _step(scrub))
+            size_bytes = scrub.position - read_before
+            self.bytes_read += size_bytes
+            if not is_urgent:
+                await self._pause(size_bytes, self._clock.monotonic_ms() - began_ms)
+        return scrub
+
+    async def _are_epochs_repaired(self, log: Log) -> bool:
+        """Rebuild leader epochs that contradict good batches."""
+        repair = EpochRepair(log)
+        try:
+            await self._in_thread(repair.read)
+            is_repaired = repair.apply(log)
+        except (CorruptBatchError, OSError) as error:
+            _log.error("%s: leader-epoch-checkpoint does not match the batches: %s", log.directory, error)
+            return False
+        if is_repaired:
+            self.wrong_indexes += 1
+            _log.error("%s: leader-epoch-checkpoint does not match the batches and is rebuilt", log.directory)
+        return is_repaired
 
     def _repair_indexes(self, log: Log, scrub: SegmentScrub) -> None:
         self.wrong_indexes += len(scrub.wrong_indexes)

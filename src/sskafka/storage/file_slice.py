@@ -17,6 +17,8 @@ class FileSlice:
 
     starts_batch = True
     """Whether the first byte is that of a batch."""
+    end_offset: int | None = None
+    """If known, an offset that no batch of the slice reaches."""
 
     def __init__(self, file: File, position: int, length: int) -> None:
         self.file = file
@@ -31,7 +33,9 @@ class FileSlice:
 
     def part(self, start: int, length: int) -> "FileSlice":
         """Return the slice from `start` on, at most `length` bytes long."""
-        kind = _MiddleSlice if start else type(self)
+        if not start and length >= self.length:
+            return self
+        kind = _MiddleSlice if start or not self.starts_batch else FileSlice
         return kind(self.file, self.position + start, min(length, self.length - start))
 
     def read(self) -> Buffer:
@@ -55,11 +59,21 @@ class _MiddleSlice(FileSlice):
     starts_batch = False
 
 
-def has_bad_batch(data: Buffer) -> bool:
+class LastSlice(FileSlice):
+    """A slice that ends where a segment ends. The next segment begins at `end_offset`."""
+
+    __slots__ = ("end_offset",)
+
+    def __init__(self, file: File, position: int, length: int, end_offset: int) -> None:
+        super().__init__(file, position, length)
+        self.end_offset = end_offset
+
+
+def has_bad_batch(data: Buffer, end_offset: int | None = None) -> bool:
     """Return whether one of the whole batches in `data`, which starts with a batch, is damaged.
 
-    It does not match its checksum, or it does not follow the batch before: the checksum does not cover offsets. The
-    offset of a last batch that is cut off is compared, too."""
+    It does not match its checksum, does not follow the batch before, or reaches `end_offset`: the checksum does not
+    cover offsets. The offset of a last batch that is cut off is compared, too."""
     view = memoryview(data)
     batches = whole_batches(view)
     next_offset = 0
@@ -69,6 +83,8 @@ def has_bad_batch(data: Buffer) -> bool:
                 return True
             next_offset = header.next_offset
     except CorruptBatchError:
+        return True
+    if end_offset is not None and next_offset > end_offset:
         return True
     cut_off = view[len(batches) : len(batches) + _OFFSET_BYTES]
     return len(cut_off) == _OFFSET_BYTES and int.from_bytes(cut_off, "big", signed=True) < next_offset

@@ -105,9 +105,9 @@ class LeaderEpochs:
     def clear(self) -> None:
         self.replace([])
 
-    def replace(self, entries: list[tuple[int, int]]) -> None:
+    def replace(self, entries: list[tuple[int, int]], *, save: bool = True) -> None:
         if entries != self.entries:
-            self._change(entries, save=True)
+            self._change(entries, save)
 
     # ---- the file
 

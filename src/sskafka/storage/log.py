@@ -187,6 +187,12 @@ class Log(DurableLog):
         except OSError as error:
             raise self.log_directory.write_failed(error) from error
 
+    def replace_epochs(self, entries: list[tuple[int, int]]) -> None:
+        """Replace the leader epochs by those that were read from the batches."""
+        self.epochs.replace(entries, save=False)
+        self.epochs.truncate_from_start(self.log_start_offset, save=False)
+        self.wait_for_sync(self.epochs.unsaved())
+
     def _advance(self, end_offset: int) -> None:
         """Make the appended batches visible, and ready unless a flush is due."""
         self.offsets.append(end_offset)

@@ -14,7 +14,7 @@ from sskafka.partition.log_offsets import LogOffsets
 from sskafka.records.batch import NO_TIMESTAMP
 from sskafka.storage.damage import Damage, DamagedRanges
 from sskafka.storage.errors import OffsetOutOfRangeError
-from sskafka.storage.file_slice import FileSlice
+from sskafka.storage.file_slice import FileSlice, LastSlice
 from sskafka.storage.leader_epochs import LeaderEpochs
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirHealth
@@ -191,7 +191,10 @@ def read_slices(segments: Segments, offset: int, max_bytes: int, up_to_offset: i
         if length < end - start and min_one and not slices:
             length = max(length, segment.batch_size_at(start))
         if length > 0:
-            slices.append(FileSlice(segment.file, start, length))
+            if following is None or length < end - start:
+                slices.append(FileSlice(segment.file, start, length))
+            else:
+                slices.append(LastSlice(segment.file, start, length, following.base_offset))
             max_bytes -= length
         if following is None or max_bytes <= 0:
             return slices

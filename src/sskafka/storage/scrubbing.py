@@ -30,14 +30,16 @@ from sskafka.storage.index_scrub import IndexScrub
 from sskafka.storage.leader_epochs import LeaderEpochs
 from sskafka.storage.log import Log
 from sskafka.storage.segment import Segment
-from sskafka.storage.segment_check import BatchCheck, Expectations
+from sskafka.storage.segment_check import BatchCheck, Expectations, UnexpectedEpochError
 
 PROGRESS_FILE = "scrub-progress"
 _VERSION = "1"
 
 
 class SegmentScrub:
-    def __init__(self, log: Log, segment: Segment) -> None:
+    """`epochs`: the leader epochs to expect; those of the log if None."""
+
+    def __init__(self, log: Log, segment: Segment, epochs: list[tuple[int, int]] | None = None) -> None:
         following = log.segments.after(segment)
         self.segment = segment
         self.found: list[Damage] = []
@@ -47,9 +49,13 @@ class SegmentScrub:
         self._size_bytes = segment.size_bytes
         self._end_offset = log.log_end_offset if following is None else following.base_offset
         self._indexed = sorted(position for _, position in segment.offset_index.entries())
-        epochs = LeaderEpochs(log.log_directory.disk, "", list(log.epochs.entries))
-        self._check = BatchCheck(segment.base_offset, Expectations(epochs, None, self._end_offset))
+        expected = LeaderEpochs(log.log_directory.disk, "", log.epochs.entries if epochs is None else epochs)
+        self._check = BatchCheck(segment.base_offset, Expectations(expected, None, self._end_offset))
         self._indexes = None if following is None else IndexScrub(segment, log.config)
+        self._unexpected: tuple[int, int] | None = None  # end offset and epoch of the last batch of another epoch
+        self.are_epochs_wrong = False
+        """Whether it is the leader-epoch-checkpoint that is damaged: two good batches in a row have the same epoch, and
+        the file says another. Then the scrub has ended early and must be repeated with other epochs."""
 
     @property
     def wrong_indexes(self) -> list[str]:
@@ -84,9 +90,21 @@ class SegmentScrub:
                 self._check.check_end()
                 if self._indexes is not None:
                     self._indexes.end()
+        except UnexpectedEpochError as error:
+            self._note_unexpected_epoch(str(error))
         except CorruptBatchError as error:
             self._note_damage(str(error))
         return self.position - start
+
+    def _note_unexpected_epoch(self, problem: str) -> None:
+        header, before = self._good_batch_at(self._check.good_bytes), self._unexpected
+        if header is not None:
+            self._unexpected = header.next_offset, header.leader_epoch
+            if before == (header.base_offset, header.leader_epoch):
+                self.are_epochs_wrong = True
+                self.position = self._size_bytes
+                return
+        self._note_damage(problem)
 
     def _note_damage(self, problem: str) -> None:
         position, offset = self._check.good_bytes, self._check.good_offset

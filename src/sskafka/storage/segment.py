@@ -12,7 +12,7 @@ size: bytes after it were left by a failed write and are ignored.
 import os
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from sskafka.model.buffers import Buffer
@@ -283,12 +283,14 @@ class Segment:
 
     # ---- changing existing data
 
-    def open_for_append(self) -> int:
-        """Make a segment found on disk the active one. Return the next offset."""
+    def open_for_append(self, visit: Callable[[BatchHeader], object] = lambda header: None) -> int:
+        """Make a segment found on disk the active one. Return the next offset. `visit` gets the last headers: those
+        that follow the last entry of the offset index."""
         index = self.offset_index
         indexed_from = self._walk_start((index.last_key, index.last_value) if index.count else None)
         next_offset = self.base_offset
         for position, header in self.headers(indexed_from):
+            visit(header)
             next_offset = header.next_offset
             self._bytes_since_index = position + header.size_bytes - indexed_from
             if header.max_timestamp > self.max_timestamp:

@@ -229,6 +229,35 @@ def test_epochs_that_contradict_all_batches_are_made_anew(disk: SimulatedDisk, s
     assert again.epochs.entries == [(0, 0)]
 
 
+@pytest.mark.parametrize("damaged", [b"7 3", b"5 9", b"4 3", b"5 33"])
+@pytest.mark.parametrize("segment_bytes", [80, 10_000])
+def test_epochs_that_contradict_the_last_batches_are_made_anew_after_a_clean_stop(
+    disk: SimulatedDisk, segment_bytes: int, damaged: bytes
+) -> None:
+    config = LogConfig(segment_bytes=segment_bytes)
+    log = reopen(disk, config)
+    for epoch in (0, 0, 2, 5, 5, 5):
+        append(log, b"v", epoch=epoch)
+    log.close()
+    disk.nodes[f"{DIRECTORY}/leader-epoch-checkpoint"].data[:] = b"0\n3\n0 0\n2 2\n" + damaged + b"\n"
+    again = reopen(disk, config, was_clean_stop=True)
+    assert again.log_end_offset == 6
+    if segment_bytes > 80:
+        assert again.epochs.entries == [(0, 0), (2, 2), (5, 3)]
+    else:
+        assert again.epochs.epoch_of(5) != 5, "a single batch decides nothing: its epoch may be the damaged one"
+
+
+def test_a_single_batch_whose_epoch_is_damaged_does_not_change_the_epochs(disk: SimulatedDisk) -> None:
+    log = reopen(disk)
+    for number in range(3):
+        append(log, b"%d" % number, epoch=1)
+    position = [position for position, _ in log.segments.active.headers()][-1]
+    log.close()
+    disk.nodes[path(0, ".log")].data[position + 12] ^= 0x10  # the leader epoch of the last batch
+    assert reopen(disk, was_clean_stop=True).epochs.entries == [(1, 0)]
+
+
 def test_batches_of_an_epoch_that_another_one_replaced_are_truncated(disk: SimulatedDisk) -> None:
     """After a crash a truncated end of a file may be there again. Its batches agree with each other."""
     log = reopen(disk)

@@ -8,6 +8,7 @@ from logs import NOW_MS, append, marker, read_records, reopen
 from sskafka.model.ids import TopicPartition
 from sskafka.storage.damage import Damage, DamagedRanges
 from sskafka.storage.disk import OsDisk
+from sskafka.storage.epoch_repair import EpochRepair
 from sskafka.storage.errors import CorruptBatchError
 from sskafka.storage.file_slice import FileSlice, has_bad_batch
 from sskafka.storage.log import Log
@@ -126,6 +127,23 @@ def test_a_cold_read_is_checked_batch_by_batch(log: Log) -> None:
     assert has_bad_batch(whole)
 
 
+def test_a_cold_read_up_to_the_end_of_a_segment_checks_the_last_batch_against_the_next_segment(log: Log) -> None:
+    segment = log.segments.first
+    following = log.segments.after(segment)
+    assert following is not None
+    (whole, *_) = log.read(0, 10_000, BATCHES)
+    assert whole.end_offset == following.base_offset
+    assert not has_bad_batch(whole.read(), whole.end_offset)
+    position = [position for position, _ in segment.headers()][-1]
+    write(segment, position + 5, b"\x01")
+    part = whole.part(0, 10_000)
+    assert has_bad_batch(part.read(), part.end_offset)
+    cut_off = whole.part(0, position)
+    assert not has_bad_batch(cut_off.read(), cut_off.end_offset)
+    assert log.read(0, position, BATCHES)[0].end_offset is None, "the last batch is not in it"
+    assert log.read(following.base_offset, 10_000, BATCHES)[-1].end_offset is None, "the active segment has no end"
+
+
 def test_a_cold_read_checks_base_offsets_which_the_checksum_does_not_cover(log: Log) -> None:
     segment = log.segments.first
     whole = bytearray(FileSlice(segment.file, 0, segment.size_bytes).read())
@@ -206,3 +224,66 @@ def test_an_entry_of_the_transaction_index_without_a_marker_is_found(tmp_path: P
         path.write_bytes(changed)
         segment.transaction_index = TransactionIndex(OsDisk(), str(path))
         assert index_problems(log, segment) == ["transaction index"]
+
+
+# ---- leader epochs
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [(0, 0), (7, 5), (9, 10)],
+        [(3, 0), (4, 5), (5, 10)],
+        [(0, 0), (1, 8), (2, 10)],
+        [(0, 0), (1, 3), (2, 10)],
+        [(0, 0), (2, 10)],
+        [(0, 0), (1, 5), (2, 7)],
+    ],
+)
+def test_wrong_epochs_are_rebuilt_and_no_good_batch_is_called_damaged(log: Log, entries: list[tuple[int, int]]) -> None:
+    whole = LogConfig(segment_bytes=1 << 20)
+    log = reopen(log.log_directory.disk, whole, log.directory + "-whole")
+    for number in range(BATCHES):
+        append(log, b"value %d" % number, epoch=number // 5)
+    log.epochs.replace(entries)
+    scrubbed = SegmentScrub(log, log.segments.first)
+    while not scrubbed.is_done:
+        scrubbed.step(1)
+    assert scrubbed.are_epochs_wrong
+    repair = EpochRepair(log)
+    append(log, b"newer", epoch=12)
+    repair.read()
+    assert repair.apply(log)
+    assert log.epochs.entries == [(0, 0), (1, 5), (2, 10), (12, BATCHES)]
+    assert all_damage(log) == []
+    log.close()
+    assert reopen(OsDisk(), whole, log.directory, was_clean_stop=True).epochs.entries[:3] == [(0, 0), (1, 5), (2, 10)]
+
+
+def test_a_batch_with_a_damaged_epoch_changes_no_epochs(log: Log) -> None:
+    segment = log.segments.first
+    position = [position for position, _ in segment.headers()][1]
+    write(segment, position + 12, b"\x10")
+    scrubbed = SegmentScrub(log, segment)
+    while not scrubbed.is_done:
+        scrubbed.step(1)
+    assert not scrubbed.are_epochs_wrong
+    assert [(damage.offset, damage.end_offset) for damage in scrubbed.found] == [(1, 2)]
+    with pytest.raises(CorruptBatchError, match="follows"):
+        EpochRepair(log).read()
+
+
+def test_epochs_are_not_rebuilt_from_a_log_that_was_truncated_meanwhile(log: Log) -> None:
+    repair = EpochRepair(log)
+    repair.read()
+    log.truncate_to(7)
+    assert not repair.apply(log)
+    assert log.epochs.entries == [(0, 0), (1, 5)]
+
+
+def test_rebuilt_epochs_begin_at_the_log_start(log: Log) -> None:
+    repair = EpochRepair(log)
+    repair.read()
+    log.increment_log_start_offset(6)
+    assert repair.apply(log)
+    assert log.epochs.entries == [(1, 6), (2, 10)]

@@ -223,7 +223,7 @@ class Listener:
         def read() -> None:
             try:
                 data: Buffer | None = part.read()
-                if data and part.starts_batch and has_bad_batch(data):
+                if data and part.starts_batch and has_bad_batch(data, part.end_offset):
                     log.error("a batch that was to be sent is damaged: %r", part)
                     loop.call_soon_threadsafe(self.on_damaged_file, part.file)
                     data = None

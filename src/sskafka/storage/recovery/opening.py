@@ -14,6 +14,7 @@ verified by few threads and synced by many.
 
 import logging
 import os
+from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -304,12 +305,14 @@ class _Opening:
         the log contradict it, too, or the first two of the newest segment that needs no verification."""
         trusted = [segment for segment in self._segments if segment.base_offset not in self._suspects]
         try:
-            return any(self._contradicts_epochs(segment) for segment in (self._segments[0], *trusted[-1:]))
+            for segment in (self._segments[0], *trusted[-1:]):
+                if self._contradict_epochs([header for _, header in islice(segment.headers(), 2)]):
+                    return True
         except CorruptBatchError:
-            return False
+            pass
+        return False
 
-    def _contradicts_epochs(self, segment: Segment) -> bool:
-        headers = [header for _, header in islice(segment.headers(), 2)]
+    def _contradict_epochs(self, headers: Sequence[BatchHeader]) -> bool:
         known = {self._epochs.epoch_of(header.base_offset) for header in headers}
         return len(headers) == 2 and not known & {NO_EPOCH, *(header.leader_epoch for header in headers)}
 
@@ -355,8 +358,14 @@ class _Opening:
     # ---- state derived from the batches
 
     def _end_offset(self) -> int:
-        active = self._segments[-1]
-        return active.open_for_append()
+        """Return the end offset. The last batches are read for it, so they are compared with the leader epochs, which
+        have no checksum: after a clean shutdown nothing else does."""
+        last: deque[BatchHeader] = deque(maxlen=2)
+        end_offset = self._segments[-1].open_for_append(last.append)
+        is_only_one = len(last) == 1 and self._contradict_epochs([last[0], last[0]])
+        if self._contradict_epochs(last) or (is_only_one and self._are_epochs_wrong()):
+            self._forget_epochs()
+        return end_offset
 
     def _start_over(self, log_start_offset: int) -> int:
         """Start the log over at the log start offset that readers expect, because everything from there on is lost."""
