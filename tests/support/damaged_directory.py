@@ -22,7 +22,7 @@ from sskafka.quorum.formatting import format_storage
 from sskafka.records.batch import whole_batches
 from sskafka.storage.disk import OsDisk
 from sskafka.storage.errors import CorruptBatchError, StorageError
-from sskafka.storage.file_slice import FileSlice, has_bad_batch
+from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_manager import LogManager
@@ -115,7 +115,7 @@ def _read(log: Log, offset: int) -> Records:
 def _read_cold(piece: FileSlice) -> bytes:
     """The bytes as a broker reads them from the disk: verified."""
     data = bytes(piece.read())
-    if has_bad_batch(data):
+    if piece.is_damaged(data):
         raise CorruptBatchError(f"a batch in {piece} is damaged")
     return data
 

@@ -33,10 +33,13 @@ class FileSlice:
 
     def part(self, start: int, length: int) -> "FileSlice":
         """Return the slice from `start` on, at most `length` bytes long."""
-        if not start and length >= self.length:
-            return self
-        kind = _MiddleSlice if start or not self.starts_batch else FileSlice
+        kind = _MiddleSlice if start else type(self)
         return kind(self.file, self.position + start, min(length, self.length - start))
+
+    def is_damaged(self, data: Buffer) -> bool:
+        """Return whether a batch in `data`, the bytes of the slice, is damaged. The slice must start with a batch."""
+        behind = self.file.read_at(_OFFSET_BYTES, self.position + self.length)
+        return has_bad_batch(data, self.end_offset, behind)
 
     def read(self) -> Buffer:
         """Read the whole slice. May block on the disk: use an executor unless the bytes are known to be cached."""
@@ -59,8 +62,8 @@ class _MiddleSlice(FileSlice):
     starts_batch = False
 
 
-class LastSlice(FileSlice):
-    """A slice that ends where a segment ends. The next segment begins at `end_offset`."""
+class ClosedSlice(FileSlice):
+    """A slice of a closed segment. The next segment begins at `end_offset`."""
 
     __slots__ = ("end_offset",)
 
@@ -68,12 +71,19 @@ class LastSlice(FileSlice):
         super().__init__(file, position, length)
         self.end_offset = end_offset
 
+    def part(self, start: int, length: int) -> FileSlice:
+        if start:
+            return super().part(start, length)
+        assert self.end_offset is not None
+        return ClosedSlice(self.file, self.position, min(length, self.length), self.end_offset)
 
-def has_bad_batch(data: Buffer, end_offset: int | None = None) -> bool:
+
+def has_bad_batch(data: Buffer, end_offset: int | None = None, behind: Buffer = b"") -> bool:
     """Return whether one of the whole batches in `data`, which starts with a batch, is damaged.
 
-    It does not match its checksum, does not follow the batch before, or reaches `end_offset`: the checksum does not
-    cover offsets. The offset of a last batch that is cut off is compared, too."""
+    It does not match its checksum, does not end before the next batch, or reaches `end_offset`: the checksum does not
+    cover offsets. `behind` are the bytes that follow `data`: where it is cut off, they have the offset of the next
+    batch."""
     view = memoryview(data)
     batches = whole_batches(view)
     next_offset = 0
@@ -86,5 +96,5 @@ def has_bad_batch(data: Buffer, end_offset: int | None = None) -> bool:
         return True
     if end_offset is not None and next_offset > end_offset:
         return True
-    cut_off = view[len(batches) : len(batches) + _OFFSET_BYTES]
+    cut_off = (bytes(view[len(batches) : len(batches) + _OFFSET_BYTES]) + behind)[:_OFFSET_BYTES]
     return len(cut_off) == _OFFSET_BYTES and int.from_bytes(cut_off, "big", signed=True) < next_offset

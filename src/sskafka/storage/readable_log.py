@@ -14,7 +14,7 @@ from sskafka.partition.log_offsets import LogOffsets
 from sskafka.records.batch import NO_TIMESTAMP
 from sskafka.storage.damage import Damage, DamagedRanges
 from sskafka.storage.errors import OffsetOutOfRangeError
-from sskafka.storage.file_slice import FileSlice, LastSlice
+from sskafka.storage.file_slice import ClosedSlice, FileSlice
 from sskafka.storage.leader_epochs import LeaderEpochs
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirHealth
@@ -191,14 +191,19 @@ def read_slices(segments: Segments, offset: int, max_bytes: int, up_to_offset: i
         if length < end - start and min_one and not slices:
             length = max(length, segment.batch_size_at(start))
         if length > 0:
-            if following is None or length < end - start:
-                slices.append(FileSlice(segment.file, start, length))
-            else:
-                slices.append(LastSlice(segment.file, start, length, following.base_offset))
+            slices.append(_slice(segments, segment, start, length))
             max_bytes -= length
         if following is None or max_bytes <= 0:
             return slices
         segment, start = following, 0
+
+
+def _slice(segments: Segments, segment: Segment, start: int, length: int) -> FileSlice:
+    if segment is segments.active:
+        return FileSlice(segment.file, start, length)
+    following = segments.after(segment)
+    assert following is not None
+    return ClosedSlice(segment.file, start, length, following.base_offset)
 
 
 def _end_position(segments: Segments, segment: Segment, up_to_offset: int) -> tuple[int, Segment | None]:

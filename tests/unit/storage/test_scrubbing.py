@@ -127,21 +127,18 @@ def test_a_cold_read_is_checked_batch_by_batch(log: Log) -> None:
     assert has_bad_batch(whole)
 
 
-def test_a_cold_read_up_to_the_end_of_a_segment_checks_the_last_batch_against_the_next_segment(log: Log) -> None:
-    segment = log.segments.first
-    following = log.segments.after(segment)
-    assert following is not None
-    (whole, *_) = log.read(0, 10_000, BATCHES)
-    assert whole.end_offset == following.base_offset
-    assert not has_bad_batch(whole.read(), whole.end_offset)
-    position = [position for position, _ in segment.headers()][-1]
-    write(segment, position + 5, b"\x01")
-    part = whole.part(0, 10_000)
-    assert has_bad_batch(part.read(), part.end_offset)
-    cut_off = whole.part(0, position)
-    assert not has_bad_batch(cut_off.read(), cut_off.end_offset)
-    assert log.read(0, position, BATCHES)[0].end_offset is None, "the last batch is not in it"
-    assert log.read(following.base_offset, 10_000, BATCHES)[-1].end_offset is None, "the active segment has no end"
+@pytest.mark.parametrize("max_bytes", [1, 75, 77, 80, 100, 10_000])
+def test_a_cold_read_does_not_pass_on_a_raised_base_offset(log: Log, max_bytes: int) -> None:
+    """Wherever the response is cut off: the next batch or the next segment tells."""
+    for segment in log.segments:
+        for position, header in segment.headers():
+            (good, *_) = log.read(header.base_offset, max_bytes, log.log_end_offset)
+            part = good.part(0, max(max_bytes, header.size_bytes))
+            assert not part.is_damaged(part.read())
+            write(segment, position + 6, b"\x01")
+            is_last_of_all = header.next_offset == log.log_end_offset
+            assert part.is_damaged(part.read()) != is_last_of_all, header.base_offset
+            write(segment, position + 6, b"\x00")
 
 
 def test_a_cold_read_checks_base_offsets_which_the_checksum_does_not_cover(log: Log) -> None:

@@ -25,7 +25,7 @@ from sskafka.servers.kafka.served_api import ServedApi
 from sskafka.servers.kafka.socket_transport import SocketTransport, StreamProtocol
 from sskafka.storage.disk import File
 from sskafka.storage.errors import StorageError
-from sskafka.storage.file_slice import FileSlice, has_bad_batch
+from sskafka.storage.file_slice import FileSlice
 
 if TYPE_CHECKING:
     from sskafka.servers.kafka.security.listener_security import ListenerSecurity
@@ -223,7 +223,7 @@ class Listener:
         def read() -> None:
             try:
                 data: Buffer | None = part.read()
-                if data and part.starts_batch and has_bad_batch(data, part.end_offset):
+                if data and part.starts_batch and part.is_damaged(data):
                     log.error("a batch that was to be sent is damaged: %r", part)
                     loop.call_soon_threadsafe(self.on_damaged_file, part.file)
                     data = None
