@@ -6,11 +6,11 @@ the others; `unknown_properties` finds keys that belong to none of them.
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any, ClassVar, Protocol, TypeVar, get_type_hints
 
 from sskafka.client.errors import ConfigError
 from sskafka.model.listeners import PLAINTEXT
+from sskafka.model.setting import nearest
 from sskafka.model.values import value
 from sskafka.records.partitioner import KEY_HASHES, KeyHash
 
@@ -178,8 +178,7 @@ def configured(cls: type[C], properties: Mapping[str, str]) -> C:
 def unknown_properties(properties: Iterable[str], *, cutoff: float = 0.6) -> dict[str, str | None]:
     """Map each unknown key to the most similar known key, or to None if no similarity reaches `cutoff`."""
     known = [property_name(field.name) for cls in CONFIG_CLASSES for field in dataclasses.fields(cls)]
-    nearest = {key: get_close_matches(key, known, n=1, cutoff=cutoff) for key in properties if key not in known}
-    return {key: next(iter(near), None) for key, near in nearest.items()}
+    return {key: nearest(key, known, cutoff=cutoff) for key in properties if key not in known}
 
 
 def properties_from(options: Mapping[str, object]) -> dict[str, str]:
@@ -187,8 +186,8 @@ def properties_from(options: Mapping[str, object]) -> dict[str, str]:
 
     Raise ConfigError for unknown names."""
     properties = {property_name(key): _as_text(value) for key, value in options.items()}
-    for key, nearest in unknown_properties(properties).items():
-        raise ConfigError(f"there is no client property {key!r}" + (f"; did you mean {nearest}?" if nearest else ""))
+    for key, near in unknown_properties(properties).items():
+        raise ConfigError(f"there is no client property {key!r}" + (f"; did you mean {near}?" if near else ""))
     return properties
 
 

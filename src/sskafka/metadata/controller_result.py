@@ -5,10 +5,10 @@ the records are appended and replayed. A decision whose response contains errors
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
 from sskafka.metadata.records import MetadataRecord
+from sskafka.model.values import value
 
 Response_co = TypeVar("Response_co", covariant=True)
 
@@ -16,7 +16,7 @@ RandomBytes: TypeAlias = Callable[[int], bytes]
 """Returns the given number of random bytes: `os.urandom`, or a seeded source in tests."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ControllerResult(Generic[Response_co]):
     records: Sequence[MetadataRecord]
     response: Response_co

@@ -4,10 +4,11 @@ The image that accompanies a delta is the one after the changes; the delta keeps
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
 from sskafka.model.ids import Uuid
+from sskafka.model.values import structure
 
 if TYPE_CHECKING:
     from sskafka.metadata.image import ClusterImage, TopicImage
@@ -20,7 +21,7 @@ class ConfigResource(NamedTuple):
     name: str
 
 
-@dataclass(slots=True)
+@structure
 class MetadataDelta:
     topics_created: set[Uuid] = field(default_factory=set)
     topics_deleted: "dict[Uuid, TopicImage]" = field(default_factory=dict)

@@ -9,12 +9,12 @@ broker that decided and on a broker that loads the log.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ProducerIdAndEpoch
+from sskafka.model.values import value
 
 R = TypeVar("R")
 """A typed record of a coordinator."""
@@ -71,7 +71,7 @@ class Respond(NamedTuple):
     response: Any
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CoordinatorResult(Generic[R, A]):
     records: Sequence[R] = ()
     """Encoded once, replayed before the next decision, and appended in one batch."""

@@ -231,10 +231,11 @@ class Setting:
         return f"{kind}, {self.allowed}"
 
 
-def nearest(name: str, known: Mapping[str, object] | Sequence[str]) -> str | None:
+def nearest(name: str, known: Mapping[str, object] | Sequence[str], *, cutoff: float = 0.6) -> str | None:
+    """Return the most similar known name; None if no similarity reaches `cutoff`."""
     from difflib import get_close_matches  # noqa: PLC0415  (slow to import, needed only to complain)
 
-    matches = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    matches = get_close_matches(name, list(known), n=1, cutoff=cutoff)
     return matches[0] if matches else None
 
 

@@ -8,7 +8,7 @@ to start. Here `__init__` is generated when it is first called, and equality and
 Measured with classes of 8 fields, thread CPU time, best of 7: 48 us for `value` against 624 us for a frozen dataclass
 with slots, 46 us for `structure` against 339 us. Importing the broker defines 336 of them.
 
-Everything else is as with `dataclass`, except `dataclasses.replace`, which type checkers accept only for dataclasses.
+Everything else is as with `dataclass`, also `dataclasses.replace`.
 """
 
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields

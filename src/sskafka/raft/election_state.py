@@ -1,11 +1,12 @@
 """Election state that must survive a restart: the content of Kafka's `quorum-state` file."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from sskafka.model.values import value
 from sskafka.raft.voters import NO_NODE
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ElectionState:
     """The current epoch, its leader and this node's vote in it, if known.
 

@@ -17,7 +17,7 @@ details   an object with facts, only if there are any
 import json
 import logging
 import sys
-from datetime import UTC, datetime
+from time import gmtime, strftime
 from typing import Any
 
 TEXT, JSON = "text", "json"
@@ -34,7 +34,7 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "time": f"{strftime('%Y-%m-%dT%H:%M:%S', gmtime(record.created))}.{int(record.created % 1 * 1000):03}+00:00",
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),

@@ -10,7 +10,6 @@ and the descriptor is closed with the last reference. `sync` and the reads may b
 import errno
 import fcntl
 import os
-import shutil
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -247,6 +246,8 @@ class OsDisk:
         os.unlink(path)
 
     def remove_tree(self, path: str) -> None:
+        import shutil  # noqa: PLC0415  (slow to import, and a broker starts without it)
+
         shutil.rmtree(path)
 
     def sync_directory(self, path: str) -> None:

@@ -12,7 +12,6 @@ caller can let other work come in between: there may be thousands of logs.
 
 import logging
 import os
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -315,7 +314,7 @@ class LogManager:
 
     def _set_aside(self, directory: LogDir, topic_partition: TopicPartition, suffix: str) -> str:
         name = directory.forget_partition(topic_partition)
-        target = os.path.join(directory.path, set_aside_name(name, uuid.uuid4().hex, suffix))
+        target = os.path.join(directory.path, set_aside_name(name, os.urandom(16).hex(), suffix))
         try:
             self._disk.rename(os.path.join(directory.path, name), target)
         except OSError as error:

@@ -11,7 +11,6 @@ over.
 """
 
 import os
-import uuid
 
 from sskafka.model.buffers import Buffer
 from sskafka.records.batch import whole_batches
@@ -36,7 +35,7 @@ class LogMove:
         self._cleaned_before = source.cleaned_before(topic_partition)
         self.copy = open_log(
             target.health,
-            os.path.join(target.path, set_aside_name(self._name, uuid.uuid4().hex, FUTURE_SUFFIX)),
+            os.path.join(target.path, set_aside_name(self._name, os.urandom(16).hex(), FUTURE_SUFFIX)),
             topic_partition,
             original.config,
             now_ms=now_ms,

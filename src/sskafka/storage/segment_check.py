@@ -11,17 +11,17 @@ If a batch's offset jumps ahead and the next batch's does not, the first of the 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from sskafka.model.buffers import Buffer
+from sskafka.model.values import value
 from sskafka.records.batch import BatchHeader, CorruptBatchError, crc_matches
 from sskafka.storage.batch_walk import walk_batches, walk_headers
 from sskafka.storage.leader_epochs import NO_EPOCH, LeaderEpochs
 from sskafka.storage.segment import RELATIVE_OFFSET_MAX, Segment
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Expectations:
     epochs: LeaderEpochs
     gapless_from: int | None  # from this offset on every batch begins where the previous one ended

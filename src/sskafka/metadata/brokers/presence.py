@@ -29,10 +29,10 @@ are superseded, and its next heartbeat unfences it.
 Times are milliseconds of a monotonic clock.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 
 from sskafka.metadata.image import ClusterImage
+from sskafka.model.values import structure
 
 HEARTBEAT_INTERVAL_DEFAULT_MS = 2000
 TAKEOVER_GRACE_MS = 1000
@@ -46,7 +46,7 @@ class ProbeResult(Enum):
     UNSURE = "unsure"
 
 
-@dataclass(slots=True)
+@structure
 class _Presence:
     """Probe results for one registration."""
 

@@ -1,7 +1,7 @@
 """A registered broker. A fenced broker is registered, but leads no partitions and is not listed in client metadata."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sskafka.metadata.features import FeatureRange
 from sskafka.metadata.records import (
@@ -12,12 +12,13 @@ from sskafka.metadata.records import (
     RegisterBrokerRecord,
 )
 from sskafka.model.ids import ZERO_UUID, Uuid
+from sskafka.model.values import value
 
 _UNASSIGNED_DIRECTORIES: tuple[Uuid, ...] = (ZERO_UUID, bytes(15) + b"\x02")
 """The directory ids UNASSIGNED, and MIGRATING of logs from before directory ids."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class BrokerRegistration:
     id: int
     epoch: int

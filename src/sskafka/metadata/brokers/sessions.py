@@ -8,15 +8,14 @@ proves nothing. What it knows about ended processes is valid from the start.
 Times are milliseconds of a monotonic clock.
 """
 
-from dataclasses import dataclass
-
 from sskafka.metadata.brokers.presence import BrokerPresence
 from sskafka.metadata.image import ClusterImage
+from sskafka.model.values import structure
 
 NO_CONTACT = -1
 
 
-@dataclass(slots=True)
+@structure
 class BrokerSession:
     epoch: int
     last_contact_ms: int

@@ -18,7 +18,7 @@ this order, so that every change keeps the same invariants:
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
 
@@ -28,6 +28,7 @@ from sskafka.metadata.image import TopicImage
 from sskafka.metadata.partitions.image import PartitionImage
 from sskafka.metadata.records import NO_LEADER, PartitionChangeRecord
 from sskafka.model.ids import Uuid
+from sskafka.model.values import value
 
 RECOVERED, RECOVERING = 0, 1
 """Values of `leader_recovery_state`."""
@@ -39,7 +40,7 @@ class Election(Enum):
     UNCLEAN = "as ONLINE, but any replica rather than none"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class UnreliableLogs:
     """Replicas whose logs may have lost their end, or everything."""
 

@@ -4,7 +4,7 @@ leader_epoch      increases with every leader election, even if the leader stays
 partition_epoch   increases with every change; AlterPartition compares it before it sets the ISR
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sskafka.metadata.records import (
     NO_LEADER,
@@ -14,11 +14,12 @@ from sskafka.metadata.records import (
     PartitionRecord,
 )
 from sskafka.model.ids import ZERO_UUID, Uuid
+from sskafka.model.values import value
 
 UNASSIGNED_DIRECTORY = ZERO_UUID
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PartitionImage:
     replicas: tuple[int, ...]
     isr: tuple[int, ...]

@@ -19,10 +19,10 @@ Offsets, epochs and sequences never change. The bytes of a record change only if
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from sskafka.model.buffers import Buffer
+from sskafka.model.values import structure
 from sskafka.records.batch import (
     COMPRESSION_MASK,
     DELETE_HORIZON,
@@ -90,7 +90,7 @@ class KeyKnowledge:
         return bool(self._bits[bit >> 3] >> (bit & 7) & 1)
 
 
-@dataclass(slots=True)
+@structure
 class BatchCleaning:
     keys: KeyKnowledge
     transactions: CleanedTransactionMetadata

@@ -10,9 +10,9 @@ a record has waited for longer than `max.compaction.lag.ms`.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 
+from sskafka.model.values import value
 from sskafka.storage.compaction.batch_cleaning import LastOfProducer
 from sskafka.storage.compaction.cleaning_job import CleaningJob, CleaningLimits, SourceSegment
 from sskafka.storage.log import Log
@@ -21,7 +21,7 @@ from sskafka.storage.segment import Segment
 from sskafka.storage.time_index import TimeIndex
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CleanableLog:
     log: Log
     segments: tuple[Segment, ...]

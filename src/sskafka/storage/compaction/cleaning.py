@@ -8,10 +8,11 @@ broker swaps the cleaned segments in.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import monotonic
 
 from sskafka.model.buffers import Buffer
+from sskafka.model.values import structure
 from sskafka.records.batch import BatchHeader, CorruptBatchError, crc_matches, read_header
 from sskafka.records.record import payload
 from sskafka.storage.batch_walk import walk_batches, walk_headers
@@ -41,7 +42,7 @@ class MapTooSmallError(Exception):
     """Not even one batch fits into the key table."""
 
 
-@dataclass(slots=True)
+@structure
 class _Counts:
     bytes_read: int = 0
     bytes_written: int = 0

@@ -8,9 +8,9 @@ job ->      everything that the cleaner must know about a log; it opens only the
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from sskafka.model.values import value
 from sskafka.storage.compaction.batch_cleaning import LastOfProducer
 from sskafka.storage.transactions.index import AbortedTxn
 
@@ -60,7 +60,7 @@ class CleaningLimits(NamedTuple):
     """Bytes to read or write at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CleaningJob:
     directory: str
     segments: tuple[SourceSegment, ...]
