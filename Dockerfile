@@ -14,7 +14,8 @@ RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends gcc lib
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY build_tools ./build_tools
 COPY src ./src
-RUN python -m pip --python /opt/sskafka/bin/python install --no-cache-dir --no-compile --disable-pip-version-check \
+# pip also writes bytecode: the user of the broker may not write here, and every start would compile all sources again.
+RUN python -m pip --python /opt/sskafka/bin/python install --no-cache-dir --disable-pip-version-check \
     -c constraints.txt '.[fast]'
 
 FROM python:3.11-slim

@@ -54,3 +54,31 @@ def test_start_without_a_file(tmp_path: Path, stop: signal.Signals, exit_code: i
         assert "Traceback" not in talk
         assert not (home / "broker.pid").exists()
         assert (home / "data" / ".kafka_cleanshutdown").exists()
+
+
+NOT_AT_START = {
+    *("typer", "click", "rich", "pydantic", "fastapi", "starlette", "uvicorn"),  # the command line, the HTTP process
+    *("platform", "uuid", "shutil", "difflib", "datetime", "email", "http", "multiprocessing", "importlib.metadata"),
+    *("sskafka.metadata.topics", "sskafka.metadata.config_changes", "sskafka.metadata.delegation_tokens"),
+}
+MODULES_AT_START_MAX = 520
+"""Imports are most of the time until READY, and each module takes a quarter of a millisecond."""
+
+
+@pytest.mark.usefixtures("_ours")
+def test_few_modules_are_imported_until_a_broker_is_ready(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(f"node.id=1\nlisteners=PLAINTEXT://127.0.0.1:0\nlog.dirs={tmp_path / 'data'}\n")
+    command = [sys.executable, "-X", "importtime", "-m", "sskafka", "start", str(file)]
+    log = tmp_path / "stderr"
+    with log.open("wb") as errors, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors) as broker:
+        assert broker.stdout is not None
+        ready = broker.stdout.readline()
+        broker.terminate()
+    talk = log.read_text()
+    assert ready.startswith(b"READY "), talk
+    until_ready, _, _ = talk.partition("\nSSKafka ")
+    lines = [line for line in until_ready.splitlines() if line.startswith("import time:")]
+    imported = {line.rpartition("|")[2].strip() for line in lines}
+    assert not NOT_AT_START & imported
+    assert len(imported) <= MODULES_AT_START_MAX

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
 
+from sskafka.controller.client_decisions import ClientDecisions
 from sskafka.controller.control_plane import ControlPlane
 from sskafka.lab.quorum_files import maybe_keep_files
 from sskafka.metadata.brokers.lifecycle import supported_features
@@ -38,6 +39,7 @@ class Node:
                 Random(7).randbytes,
                 Random(7),
                 self._fail,
+                ClientDecisions,
                 observe=maybe_keep_files,
             )
         except BaseException:

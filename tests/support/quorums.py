@@ -9,6 +9,7 @@ from simulated_disk import SimulatedDisk
 from virtual_loop import InlineExecutor, LoopClock
 
 from sskafka.controller.broker_watch import BrokerProber
+from sskafka.controller.client_decisions import ClientDecisions
 from sskafka.controller.control_plane import ControlPlane
 from sskafka.lab.quorum_files import maybe_keep_files
 from sskafka.metadata.brokers.lifecycle import supported_features
@@ -65,6 +66,7 @@ class Quorum:
                 self._random.randbytes,
                 self._random,
                 lambda error, node=node_id: self.failures.setdefault(node, error),
+                ClientDecisions,
                 _Wires(self, node_id),
                 self.prober_of(node_id) if self.prober_of is not None else None,
                 maybe_keep_files,

@@ -20,10 +20,7 @@ from sskafka.runtime.clock import Clock
 from sskafka.servers.kafka.client_quotas import UNLIMITED_MUTATIONS, MutationQuota
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.controller import Controller
-from sskafka.servers.kafka.forwarded_requests import ForwardedHandlers
-from sskafka.servers.kafka.handlers.administration import AdministrationHandlers
 from sskafka.servers.kafka.handlers.api_versions import ApiVersionsHandler
-from sskafka.servers.kafka.handlers.controller_apis import ControllerHandlers
 from sskafka.servers.kafka.handlers.fetch.handler import FetchHandler
 from sskafka.servers.kafka.handlers.fetch.sessions import FetchSessions
 from sskafka.servers.kafka.handlers.metadata import MetadataHandler
@@ -35,11 +32,12 @@ from sskafka.servers.kafka.request import Request
 from sskafka.servers.kafka.topic_creation import InternalTopics, TopicCreation
 from sskafka.wire.apis import API_BY_KEY, ApiKey, Listeners
 from sskafka.wire.messages.describe_cluster import DescribeClusterBroker
-from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 if TYPE_CHECKING:
+    from sskafka.servers.kafka.forwarded_requests import ForwardedHandlers
     from sskafka.servers.kafka.handlers.configs import ListenerPorts
     from sskafka.servers.kafka.handlers.transactional_produce import CarryOut
+    from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 
 def serve_broker_apis(
@@ -66,17 +64,19 @@ def serve_broker_apis(
             lambda group_id: topics.partition_of(CONSUMER_OFFSETS, group_id),
         )
 
-    async def initialize(message: InitProducerIdRequest, request: Request) -> InitProducerIdResponse:
+    async def initialize(message: "InitProducerIdRequest", request: Request) -> "InitProducerIdResponse":
         return await transactions().initialize(message, request)
 
     factories: HandlerFactories = {
         **_common_handlers(registry, view, control.client, settings, Listeners.BROKER, mutations),
         "produce": lambda: _produce_handler(services, settings, clock, view),
         "fetch": lambda: _fetch_handler(registry, services, control, settings, clock, view),
-        "controller_apis": lambda: ControllerHandlers(controller, forwarded_handlers(settings, mutations), mutations),
+        "controller_apis": lambda: on_demand.ControllerHandlers(
+            controller, forwarded_handlers(settings, mutations), mutations
+        ),
         "quorum": lambda: QuorumHandlers(controller),
         "describe_quorum": lambda: on_demand.ReplicaPositionsHandler(
-            replicas, AdministrationHandlers(controller).forward
+            replicas, on_demand.AdministrationHandlers(controller).forward
         ),
         "configs": lambda: on_demand.ConfigHandlers(settings["node.id"], controller, settings, listeners),
         "cluster": lambda: on_demand.ClusterHandler(view),
@@ -156,9 +156,11 @@ def serve_controller_apis(
     factories: HandlerFactories = {
         **_common_handlers(registry, view, direct, settings, Listeners.CONTROLLER, mutations),
         "fetch": lambda: QuorumHandlers(direct),
-        "controller_apis": lambda: ControllerHandlers(direct, forwarded_handlers(settings, mutations), mutations),
+        "controller_apis": lambda: on_demand.ControllerHandlers(
+            direct, forwarded_handlers(settings, mutations), mutations
+        ),
         "quorum": lambda: QuorumHandlers(direct),
-        "describe_quorum": lambda: AdministrationHandlers(direct),
+        "describe_quorum": lambda: on_demand.AdministrationHandlers(direct),
         "configs": lambda: on_demand.ConfigHandlers(settings["node.id"], direct, settings, for_all_nodes=True),
         "cluster": lambda: on_demand.ClusterHandler(view, lambda: _described(direct.voter_addresses)),
     }
@@ -187,7 +189,7 @@ def _administration(controller: Controller, settings: Settings, mutations: Mutat
     """Return the families of APIs with which clients change the metadata."""
     return {
         "acls": lambda: on_demand.AclHandlers(controller),
-        "administration": lambda: AdministrationHandlers(controller),
+        "administration": lambda: on_demand.AdministrationHandlers(controller),
         "topics": lambda: on_demand.TopicHandlers(controller, mutations, settings["num.partitions"]),
         "client_quotas": lambda: on_demand.ClientQuotaHandlers(controller),
         "scram_credentials": lambda: on_demand.ScramCredentialHandlers(controller),
@@ -197,11 +199,11 @@ def _administration(controller: Controller, settings: Settings, mutations: Mutat
     }
 
 
-def forwarded_handlers(settings: Settings, mutations: MutationQuota) -> ForwardedHandlers:
+def forwarded_handlers(settings: Settings, mutations: MutationQuota) -> "ForwardedHandlers":
     """Return what constructs the handlers of APIs that other brokers forward to this node."""
     return lambda controller: {
         **_administration(controller, settings, mutations),
-        "describe_quorum": lambda: AdministrationHandlers(controller),
+        "describe_quorum": lambda: on_demand.AdministrationHandlers(controller),
         "configs": lambda: on_demand.ConfigHandlers(settings["node.id"], controller, settings, for_all_nodes=True),
     }
 

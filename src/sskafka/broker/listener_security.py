@@ -24,7 +24,7 @@ from sskafka.model.security.listener_settings import (
     enabled_mechanisms,
     login_module,
 )
-from sskafka.model.security.sasl_messages import OAUTHBEARER, PLAIN
+from sskafka.model.security.mechanisms import OAUTHBEARER, PLAIN
 from sskafka.model.security.scram import SCRAM_MECHANISMS, ScramCredential, ScramMechanism
 from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings

@@ -18,7 +18,7 @@ from sskafka.metadata.acls.binding import AclBinding
 from sskafka.model.errors import ErrorCode
 from sskafka.model.listeners import HTTP_NAME
 from sskafka.model.security.jaas import PLAIN_LOGIN_MODULE
-from sskafka.model.security.sasl_messages import PLAIN
+from sskafka.model.security.mechanisms import PLAIN
 from sskafka.model.security.scram import SCRAM_MECHANISMS
 from sskafka.model.settings_table.security import STANDARD_AUTHORIZER
 from sskafka.runtime.tls.authority import CA_CERTIFICATE, CertificateAuthority, write_private

@@ -78,6 +78,7 @@ log = logging.getLogger(__name__)
 THREADS = 4
 REQUEST_MEMORY_DEFAULT_BYTES = 256 * 1024 * 1024
 DRAIN_TIMEOUT_S = 5.0
+IMPORT_DELAY_S = 0.02  # lets the line READY be printed first
 
 
 class Broker:
@@ -206,10 +207,17 @@ class Broker:
         self._register_apis(services, others, control)
         await self._join_cluster(context, control, logs, others)
         await others.maybe_open_adr()
+        context.run_in_background(self._import_client_decisions(context))
         if configured_topics is not None:
             context.run_in_background(
                 configured_topics.create(own_cluster(self.settings, self._sockets, self._effective))
             )
+
+    async def _import_client_decisions(self, context: BrokerContext) -> None:
+        """Import in a thread what the first change of a client needs: the first topic would wait 10 ms for it."""
+        if "controller" in self.settings["process.roles"]:
+            await asyncio.sleep(IMPORT_DELAY_S)
+            await asyncio.get_running_loop().run_in_executor(context.executor, lambda: on_demand.ClientDecisions)
 
     def _make_other_servers(
         self, context: BrokerContext, control: NodeControl, services: BrokerServices | None
@@ -273,7 +281,15 @@ class Broker:
     def _make_control(self, context: BrokerContext) -> NodeControl:
         settings, clock, executor, background, *_ = context
         return NodeControl(
-            settings, self.cluster_id, self._disk, clock, executor, new_event_loop, background.fail, _observe_quorum
+            settings,
+            self.cluster_id,
+            self._disk,
+            clock,
+            executor,
+            new_event_loop,
+            background.fail,
+            lambda *given: on_demand.ClientDecisions(*given),  # noqa: PLW0108  imported when it is called
+            _observe_quorum,
         )
 
     def _register_apis(self, services: BrokerServices, others: OtherServers, control: NodeControl) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sskafka.broker.listener_security import SecureListeners as SecureListeners
     from sskafka.broker.security_changes import SecurityChanges as SecurityChanges
     from sskafka.client.cluster import Cluster as Cluster
+    from sskafka.controller.client_decisions import ClientDecisions as ClientDecisions
     from sskafka.coordination.context import CoordinatorEnvironment as CoordinatorEnvironment
     from sskafka.coordination.group_coordinator import GroupCoordinator as GroupCoordinator
     from sskafka.coordination.loading import LoadCounters as LoadCounters
@@ -47,12 +48,14 @@ if TYPE_CHECKING:
     from sskafka.servers.kafka.handlers import sasl as sasl
     from sskafka.servers.kafka.handlers.acls import AclHandlers as AclHandlers
     from sskafka.servers.kafka.handlers.act_for_client import ActForClientHandler as ActForClientHandler
+    from sskafka.servers.kafka.handlers.administration import AdministrationHandlers as AdministrationHandlers
     from sskafka.servers.kafka.handlers.broker_load import BrokerLoadHandler as BrokerLoadHandler
     from sskafka.servers.kafka.handlers.client_quotas import ClientQuotaHandlers as ClientQuotaHandlers
     from sskafka.servers.kafka.handlers.cluster import ClusterHandler as ClusterHandler
     from sskafka.servers.kafka.handlers.config_resources import ConfigResourcesHandler as ConfigResourcesHandler
     from sskafka.servers.kafka.handlers.configs import ConfigHandlers as ConfigHandlers
     from sskafka.servers.kafka.handlers.consumer_groups import ConsumerGroupHandlers as ConsumerGroupHandlers
+    from sskafka.servers.kafka.handlers.controller_apis import ControllerHandlers as ControllerHandlers
     from sskafka.servers.kafka.handlers.delegation_tokens import DelegationTokenHandlers as DelegationTokenHandlers
     from sskafka.servers.kafka.handlers.delete_records import DeleteRecordsHandler as DeleteRecordsHandler
     from sskafka.servers.kafka.handlers.find_coordinator import FindCoordinatorHandler as FindCoordinatorHandler
@@ -86,6 +89,9 @@ _MODULES = {
     "SecureListeners": "sskafka.broker.listener_security",
     "SecurityChanges": "sskafka.broker.security_changes",
     "Cluster": "sskafka.client.cluster",
+    "ClientDecisions": "sskafka.controller.client_decisions",
+    "AdministrationHandlers": "sskafka.servers.kafka.handlers.administration",
+    "ControllerHandlers": "sskafka.servers.kafka.handlers.controller_apis",
     "CoordinatorEnvironment": "sskafka.coordination.context",
     "GroupCoordinator": "sskafka.coordination.group_coordinator",
     "LoadCounters": "sskafka.coordination.loading",

@@ -22,7 +22,7 @@ from sskafka.model.acl import CLUSTER_NAME, AclOperation, ResourceType
 from sskafka.model.listeners import Endpoint
 from sskafka.model.security.jaas import LoginModule
 from sskafka.model.security.listener_settings import JAAS, link_mechanism, login_module, prefixed, sasl_links
-from sskafka.model.security.sasl_messages import PLAIN
+from sskafka.model.security.mechanisms import PLAIN
 from sskafka.model.security.scram import SCRAM_MECHANISMS, ScramCredential
 from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings

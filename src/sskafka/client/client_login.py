@@ -10,7 +10,7 @@ import ssl
 from typing import Any
 
 from sskafka.model.security.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE
-from sskafka.model.security.sasl_messages import PLAIN
+from sskafka.model.security.mechanisms import PLAIN
 from sskafka.model.values import value
 
 _BREAKS_JAAS = frozenset(" \t\r\n\f=;\"'\\")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sskafka.client.config import ConnectionConfig, configured
 from sskafka.model.listeners import PLAINTEXT, Endpoint
 from sskafka.model.security.listener_settings import JAAS, link_mechanism, prefixed
-from sskafka.model.security.sasl_messages import OAUTHBEARER
+from sskafka.model.security.mechanisms import OAUTHBEARER
 from sskafka.model.setting import format_value
 from sskafka.model.settings import Settings
 

@@ -11,7 +11,8 @@ from urllib.parse import urlencode
 from sskafka.client.errors import AuthenticationFailedError
 from sskafka.model.errors import ErrorCode
 from sskafka.model.security.errors import SaslError
-from sskafka.model.security.sasl_messages import OAUTH_ABORT, OAUTHBEARER, PLAIN, bearer_message, plain_message
+from sskafka.model.security.mechanisms import OAUTHBEARER, PLAIN
+from sskafka.model.security.sasl_messages import OAUTH_ABORT, bearer_message, plain_message
 from sskafka.model.security.scram import SCRAM_MECHANISMS, ScramClientExchange
 from sskafka.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from sskafka.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse

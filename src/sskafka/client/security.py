@@ -15,7 +15,7 @@ from sskafka.client.errors import ConfigError
 from sskafka.client.sasl import SASL_LOGINS, SaslLogin
 from sskafka.model.listeners import SECURITY_PROTOCOLS
 from sskafka.model.security.jaas import JaasError, LoginModule, parse_jaas
-from sskafka.model.security.sasl_messages import OAUTHBEARER
+from sskafka.model.security.mechanisms import OAUTHBEARER
 from sskafka.model.setting import split_list
 from sskafka.runtime.tls.contexts import CheckReplacement, ReloadingContext, TlsOptions, client_context
 from sskafka.runtime.tls.stores import TlsConfigError

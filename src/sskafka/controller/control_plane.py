@@ -18,7 +18,7 @@ from sskafka.client.connection import NOT_REPORTED
 from sskafka.client.node_security import link_security
 from sskafka.controller.active_controller import ActiveController, FirstRecords
 from sskafka.controller.broker_watch import BrokerProber, BrokerWatch, SocketProber
-from sskafka.controller.decisions import Decisions
+from sskafka.controller.decisions import Decisions, NewClientDecisions
 from sskafka.controller.duties import ControllerDuties
 from sskafka.controller.link import ControllerLink
 from sskafka.metadata.brokers.presence import BrokerPresence
@@ -122,6 +122,7 @@ class ControlPlane:
         random_bytes: RandomBytes,
         random: Random,
         on_failure: Callable[[BaseException], None],
+        client_decisions: NewClientDecisions,
         network: QuorumNetwork | None = None,
         prober: BrokerProber | None = None,
         observe: Observe | None = None,
@@ -153,14 +154,12 @@ class ControlPlane:
         presence = BrokerPresence(settings["broker.heartbeat.interval.ms"])
         sessions = BrokerSessions(settings["broker.session.timeout.ms"], presence)
         is_alone = self.voters.is_only(self.node_id)
-        self._decisions = Decisions(settings, cluster_id, clock, random_bytes, sessions, is_alone=is_alone)
+        self._decisions = Decisions(
+            settings, cluster_id, clock, random_bytes, sessions, client_decisions, is_alone=is_alone
+        )
         self.controller = self._new_controller()
         self._duties = ControllerDuties(self.controller, self.committed, self._decisions, sessions, settings, clock)
-        listener_name = settings["inter.broker.listener.name"] or (
-            settings.inter_broker_listener if settings.listeners else None
-        )
-        brokers = quorum_connection_options(settings, _broker_endpoint(settings), self._effective_settings)
-        prober = prober or SocketProber(cluster_id, listener_name, self.addresses, self._options, brokers)
+        prober = prober or self._new_prober()
         self._watch = BrokerWatch(self.node_id, prober, presence, clock, self._duties.broker_was_probed)
         self._snapshots = SnapshotWriter(self._log, self.committed, settings, clock, on_failure)
         listeners = (*settings.controller_listeners, *settings.listeners)
@@ -172,6 +171,14 @@ class ControlPlane:
         """Called when another node leads the quorum, and when this node becomes the active controller."""
         self._other_cluster: set[int] = set()
         self._has_joined = False
+
+    def _new_prober(self) -> BrokerProber:
+        settings = self._settings
+        listener_name = settings["inter.broker.listener.name"] or (
+            settings.inter_broker_listener if settings.listeners else None
+        )
+        brokers = quorum_connection_options(settings, _broker_endpoint(settings), self._effective_settings)
+        return SocketProber(self._cluster_id, listener_name, self.addresses, self._options, brokers)
 
     def _new_driver(self, executor: Executor, random: Random) -> QuorumDriver:
         node = RaftNode(

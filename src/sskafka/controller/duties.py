@@ -100,7 +100,7 @@ class ControllerDuties:
             self._timers["leaders"] = self._loop.call_later(interval_s, self._rebalance)
 
     def _rebalance(self) -> None:
-        self._submit(self._decisions.rebalance_leaders, self._rebalanced)
+        self._submit(self._decisions.of_clients.rebalance_leaders, self._rebalanced)
         self._rebalance_later()
 
     def _rebalanced(self, is_more_to_do: bool) -> None:
@@ -117,8 +117,9 @@ class ControllerDuties:
             self._timers["tokens"] = self._loop.call_later(interval_ms / 1000, self._remove_expired_tokens)
 
     def _remove_expired_tokens(self) -> None:
-        if self._decisions.remove_expired_tokens(self._committed.image).records:
-            self._submit(self._decisions.remove_expired_tokens)
+        decide = self._decisions.of_clients.remove_expired_tokens
+        if decide(self._committed.image).records:
+            self._submit(decide)
         self._remove_expired_tokens_later()
 
     # ---- an idle log

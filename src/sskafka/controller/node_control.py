@@ -17,6 +17,7 @@ from sskafka.controller.broker_lifecycle import NOT_REGISTERED, BrokerLifecycle
 from sskafka.controller.control_client import ControlClient, DirectControl
 from sskafka.controller.control_plane import ControlPlane, Observe
 from sskafka.controller.control_samples import ControlSamples
+from sskafka.controller.decisions import NewClientDecisions
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.counters import Sample
 from sskafka.model.ids import Uuid
@@ -43,10 +44,12 @@ class NodeControl:
         executor: Executor,
         new_loop: Callable[[], asyncio.AbstractEventLoop],
         on_failure: Callable[[BaseException], None],
+        client_decisions: NewClientDecisions,
         observe: Observe | None = None,
     ) -> None:
         """Runs on the data loop. `on_failure` is called on the data loop, `observe` on the control loop."""
         self._observe = observe
+        self._client_decisions = client_decisions
         self._settings = settings
         self._cluster_id = cluster_id
         self._disk = disk
@@ -144,6 +147,7 @@ class NodeControl:
             os.urandom,
             Random(),
             self._fail,
+            self._client_decisions,
             observe=self._observe,
         )
         self._direct = DirectControl(plane, plane.new_link())

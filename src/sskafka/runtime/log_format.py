@@ -33,8 +33,9 @@ class JsonFormatter(logging.Formatter):
         self._process = process
 
     def format(self, record: logging.LogRecord) -> str:
+        second, ms = strftime("%Y-%m-%dT%H:%M:%S", gmtime(record.created)), int(record.created % 1 * 1000)
         line: dict[str, Any] = {
-            "time": f"{strftime('%Y-%m-%dT%H:%M:%S', gmtime(record.created))}.{int(record.created % 1 * 1000):03}+00:00",
+            "time": f"{second}.{ms:03}+00:00",
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),

@@ -36,7 +36,8 @@ def test_leaders_are_rebalanced_step_by_step_without_a_pause() -> None:
         overrides = {"leader.imbalance.check.interval.seconds": "1", "metadata.max.idle.interval.ms": "0"}
         settings = Settings.resolve(overrides=overrides)
         controller: Any = Controller(True, True, False)
-        parts: Any = SimpleNamespace(image=ClusterImage(), rebalance_leaders=None)
+        of_clients = SimpleNamespace(rebalance_leaders=None)
+        parts: Any = SimpleNamespace(image=ClusterImage(), of_clients=of_clients)
         duties = ControllerDuties(controller, parts, parts, BrokerSessions(6000), settings, VirtualTime())
         duties.begin()
         try:

@@ -31,7 +31,7 @@ from sskafka.client.config import ConnectionConfig, configured
 from sskafka.client.scram_users import describe_users, set_password
 from sskafka.model.properties import format_properties, parse_properties
 from sskafka.model.security.jaas import parse_jaas
-from sskafka.model.security.sasl_messages import PLAIN
+from sskafka.model.security.mechanisms import PLAIN
 from sskafka.model.security.scram import SCRAM_MECHANISMS
 from sskafka.runtime.tls.authority import CA_CERTIFICATE, write_private
 

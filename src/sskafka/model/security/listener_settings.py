@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 from sskafka.model.listeners import HTTP_NAME, PLAINTEXT, Endpoint, parse_protocol_map
 from sskafka.model.security.certificate_names import MappingRuleError, parse_mapping_rules
 from sskafka.model.security.jaas import JaasError, LoginModule, parse_jaas
-from sskafka.model.security.sasl_messages import OAUTHBEARER, PLAIN
-from sskafka.model.security.scram import SCRAM_MECHANISMS
+from sskafka.model.security.mechanisms import OAUTHBEARER, PLAIN, SASL_MECHANISMS, SCRAM_NAMES
 from sskafka.model.setting import SettingError
 
 if TYPE_CHECKING:
     from sskafka.model.settings import Settings
 
-SASL_MECHANISMS = (PLAIN, *SCRAM_MECHANISMS, OAUTHBEARER)
 JAAS = "sasl.jaas.config"
 OAUTH_REQUIRED = (
     "sasl.oauthbearer.jwks.endpoint.url",
@@ -94,7 +92,7 @@ def _check_links(settings: "Settings") -> None:
         if not is_controller and mechanism not in enabled_mechanisms(settings, endpoint.name):
             problem = f"must be one of sasl.enabled.mechanisms of listener {endpoint.name}, where brokers log in"
             raise SettingError(name, mechanism, problem)
-        if mechanism in SCRAM_MECHANISMS and _reaches_voters(settings, endpoint):
+        if mechanism in SCRAM_NAMES and _reaches_voters(settings, endpoint):
             problem = f"nodes reach voters at listener {endpoint.name}, before the metadata with credentials is known"
             raise SettingError(name, mechanism, f"{problem}; use PLAIN, OAUTHBEARER, or SSL with ssl.client.auth")
         module = login_module(settings, endpoint.name, mechanism)

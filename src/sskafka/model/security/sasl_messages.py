@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from sskafka.model.security.errors import SaslError
 
-PLAIN, OAUTHBEARER = "PLAIN", "OAUTHBEARER"
 _SEPARATOR = b"\x01"
 _OAUTH = re.compile(rb"n,(?:a=(?P<authzid>[\x21-\x2b\x2d-\x7e]+))?,\x01(?P<pairs>(?:[A-Za-z]+=[^\x01]*\x01)+)\x01")
 _BEARER = re.compile(rb"bearer +([-._~+/A-Za-z0-9]+=*) *", re.IGNORECASE)

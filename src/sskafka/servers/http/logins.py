@@ -13,7 +13,8 @@ from collections import OrderedDict
 
 from sskafka.client.sasl import PlainLoginExchange, SaslLogin, ScramLogin
 from sskafka.model.security.errors import SaslError
-from sskafka.model.security.sasl_messages import OAUTH_ABORT, OAUTHBEARER, PLAIN, bearer_message
+from sskafka.model.security.mechanisms import OAUTHBEARER, PLAIN
+from sskafka.model.security.sasl_messages import OAUTH_ABORT, bearer_message
 from sskafka.servers.local.link import LocalLink
 
 KEPT_LOGINS_MAX = 1000
