@@ -132,7 +132,7 @@ class World:
             return
         try:
             compact(log, self.now_ms)
-        except CorruptBatchError:  # the cleaner reads batches below the log start, too
+        except CorruptBatchError:  # a damaged length below the log start hides where the log begins
             assert log is self.log
             assert self._found_damage(), "a damaged batch that nobody has noticed"
             remove_cleaned(self.disk, log.directory)

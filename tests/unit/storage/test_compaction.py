@@ -309,6 +309,33 @@ def test_a_corrupt_batch_is_not_made_valid(disk: SimulatedDisk, log: Log) -> Non
     assert len(pairs_of(log)) == 2
 
 
+@pytest.mark.parametrize("place", [22, 60])
+def test_damage_below_the_log_start_does_not_stop_the_cleaner(disk: SimulatedDisk, log: Log, place: int) -> None:
+    """Nobody reads these batches, so nobody replaces them either."""
+    fill(log, b"a", b"b", b"a", b"c", b"b")
+    roll(log)
+    log.increment_log_start_offset(2)
+    first = log.segments.first
+    assert first.base_offset == 0
+    node = disk.nodes[first.log_path]
+    for position, header in list(first.headers()):
+        if header.last_offset < 2:
+            node.data[position + place] ^= 0x04
+    compact(log, NOW_MS)
+    assert [(offset, key) for offset, key, _ in pairs_of(log)] == [(2, b"a"), (3, b"c"), (4, b"b")]
+    assert log.first_dirty_offset == log.segments.active.base_offset
+
+
+@pytest.mark.parametrize("place", [5, 7])
+def test_batches_whose_offsets_are_damaged_are_not_cleaned(disk: SimulatedDisk, log: Log, place: int) -> None:
+    fill(log, b"a", b"b", b"c")
+    roll(log)
+    position = [position for position, _ in log.segments.first.headers()][1]
+    disk.nodes[log.segments.first.log_path].data[position + place] ^= 0x02
+    with pytest.raises(CorruptBatchError, match="does not fit into its segment"):
+        compact(log, NOW_MS)
+
+
 def test_a_log_that_was_cut_meanwhile_takes_nothing(log: Log) -> None:
     fill(log, b"a", b"a", b"a")
     roll(log)

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from sskafka.model.values import value
+from sskafka.records.batch import CorruptBatchError
 from sskafka.storage.compaction.batch_cleaning import LastOfProducer
 from sskafka.storage.compaction.cleaning_job import CleaningJob, CleaningLimits, SourceSegment
 from sskafka.storage.log import Log
@@ -46,7 +47,7 @@ class CleanableLog:
         log, config = self.log, self.log.config
         return CleaningJob(
             directory=log.directory,
-            segments=tuple(_sources(self.segments, self.end_offset)),
+            segments=tuple(_sources(self.segments, self.end_offset, log)),
             first_dirty_offset=self.first_dirty_offset,
             now_ms=now_ms,
             delete_retention_ms=config.delete_retention_ms,
@@ -102,7 +103,7 @@ def _waiting_ms(segment: Segment, log: Log, now_ms: int) -> int:
     return now_ms - timestamp if timestamp > 0 else 0
 
 
-def _sources(segments: tuple[Segment, ...], end_offset: int) -> Iterable[SourceSegment]:
+def _sources(segments: tuple[Segment, ...], end_offset: int, log: Log) -> Iterable[SourceSegment]:
     ends = [segment.base_offset for segment in segments[1:]] + [end_offset]
     for segment, end in zip(segments, ends, strict=True):
         yield SourceSegment(
@@ -111,4 +112,17 @@ def _sources(segments: tuple[Segment, ...], end_offset: int) -> Iterable[SourceS
             segment.size_bytes,
             segment.offset_index.count * OffsetIndex.layout.size,
             segment.time_index.count * TimeIndex.layout.size,
+            _start_position(segment, log),
         )
+
+
+def _start_position(segment: Segment, log: Log) -> int:
+    """Return the position of the batch with the log start offset; 0 if it is not in this segment or cannot be found."""
+    if log.log_start_offset <= segment.base_offset:
+        return 0
+    try:
+        with log.log_directory.reading():
+            position = segment.position_of(log.log_start_offset)
+    except CorruptBatchError:
+        return 0
+    return position if position < segment.size_bytes else 0

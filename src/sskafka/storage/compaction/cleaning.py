@@ -127,7 +127,7 @@ def _count_records(disk: Disk, job: CleaningJob, segments: list[SourceSegment]) 
     count = 0
     for segment in segments:
         file = _open(disk, job, segment)
-        for _, header in walk_headers(file, 0, segment.size_bytes):
+        for _, header in walk_headers(file, segment.start, segment.size_bytes):
             count += header.record_count
         if count > enough:
             break
@@ -141,8 +141,14 @@ def _open(disk: Disk, job: CleaningJob, segment: SourceSegment) -> File:
 def _batches(
     disk: Disk, job: CleaningJob, segment: SourceSegment, on_io: Callable[[int], None]
 ) -> Iterator[tuple[BatchHeader, memoryview]]:
+    """Yield the batches that lie at or above the log start. Raise CorruptBatchError if their offsets, which no checksum
+    covers, overlap or reach the next segment."""
     file = _open(disk, job, segment)
-    for _, header, batch in walk_batches(file, 0, segment.size_bytes, job.limits.io_bytes):
+    next_offset = 0
+    for _, header, batch in walk_batches(file, segment.start, segment.size_bytes, job.limits.io_bytes):
+        if header.base_offset < next_offset or header.next_offset > segment.end_offset:
+            raise CorruptBatchError(f"the batch at offset {header.base_offset} does not fit into its segment")
+        next_offset = header.next_offset
         yield header, batch
         on_io(header.size_bytes)
 
@@ -197,7 +203,7 @@ class _GroupWriter:
         """Yield every batch and whether it is the group's last: the new segment must reach as far as the old ones."""
         last = max((number for number, segment in enumerate(group) if segment.size_bytes), default=0)
         for number, segment in enumerate(group):
-            position = 0
+            position = segment.start
             for header, batch in _batches(self._disk, self._job, segment, self._on_io):
                 position += header.size_bytes
                 yield header, batch, number == last and position == segment.size_bytes

@@ -24,6 +24,9 @@ class SourceSegment(NamedTuple):
     size_bytes: int
     index_bytes: int
     time_index_bytes: int
+    start: int = 0
+    """Position of the first batch that is read. The batches before it lie below the log start: nobody reads them, and
+    nobody notices if they are damaged."""
 
 
 def group_segments(
