@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "spark"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 sys.path.append(str(Path(__file__).resolve().parents[1] / "integration"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "pages"))
 
 from benchmarks.apache_kafka import KafkaLibs, resolve_kafka_libs
 from benchmarks.brokers import Broker, BrokerKind, apache_kafka_kind, sskafka_kind

@@ -11,7 +11,7 @@ spark-kafka: $(STAMP) ## Fetch Spark's own Kafka connector from Maven Central in
 interop: $(STAMP) ## Run the tests with kcat, franz-go and Apache Kafka's tools (needs java, mvn, go; installs kcat when root)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/interop --ignore-glob='*/test_spark_*' $(PYTEST_OPTIONS)
 
-spark-interop: $(STAMP) ## Run the tests with Spark's own Kafka connector, beside ours (needs java, mvn)
+spark-interop: $(STAMP) ## Run the tests with Spark's own Kafka connector, beside ours, and with YARN (needs java, mvn)
 	$(BIN)/python -m pytest -q tests/interop/test_spark_*.py $(PYTEST_OPTIONS)
 
 differential: $(STAMP) ## Ask Apache Kafka and SSKafka the same and compare the answers (SEEDS=1,2,3 chooses random requests)

@@ -1,8 +1,6 @@
 """docs/deploy-spark.md: its commands run with an environment in which nothing is installed but what they install."""
 
 import os
-import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -101,20 +99,3 @@ def is_submission(block: Block) -> bool:
 def assert_standalone_refuses_cluster_mode(page: PageRun, submission: Block) -> None:
     page.run(submission.text.replace("--deploy-mode client", "--deploy-mode cluster"), fails=True)
     assert "Cluster deploy mode is currently not supported for python applications on standalone" in page.printed
-
-
-def test_options_of_submissions_that_are_not_run_exist() -> None:
-    told = subprocess.run(
-        [SPARK_HOME / "bin" / "spark-submit", "--help"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "JAVA_HOME": str(find_java().home)},
-    )
-    known = set(re.findall(r"--[a-z-]+", told.stdout + told.stderr))
-    for block in blocks(PAGE):
-        if block.kind == "options of spark-submit":
-            submission, _, _ = re.sub(r"\$\([^)]*\)", "SCRIPT", block.text).partition(" -b ")
-            used = set(re.findall(r"(?<=\s)--[a-z-]+", submission))
-            assert len(used) > 3
-            assert used <= known, used - known

@@ -32,8 +32,8 @@ REASONS = (
 """With which a reason begins: it holds on any machine that runs the tests."""
 WITHOUT_TEST = ("takes minutes",)
 """Reasons that may stand alone; the others name a test that shows the same."""
-PAGE_MARKS = ("settings", "file: ", "run", "serve until: ", "output", "options of spark-submit")
-"""Of the pages that tests/pages runs (tests/pages/page.py)."""
+PAGE_MARKS = ("settings", "file: ", "run", "serve until: ", "output")
+"""Of the pages that tests/pages runs (tests/pages/page.py), and tests with YARN and Kubernetes."""
 COMMAND = re.compile(r"^(\$ |sskafka |kafka-[a-z-]+\.sh |make |curl |docker )", re.MULTILINE)
 PIPELINE = {
     "name": "orders",

@@ -186,6 +186,9 @@ class Pipeline(FileModel):
         yield from self._sink_problems()
         yield from self._output_mode_problems()
         yield from self._expectation_problems()
+        if self.checkpoint.startswith("hdfs:///"):
+            text = "Spark keeps checkpoints only at addresses with a host: use hdfs://HOST:PORT/DIRECTORY"
+            yield ("checkpoint",), text
         for name, text in property_problems(self.kafka):
             yield ("kafka", name) if name else ("kafka",), text
         topics = {topic for source in self.sources for topic in source.topics}
