@@ -44,8 +44,24 @@ class LosesTheTransactionIndex(PartRun):
             return writer
 
 
+class IsDirtyInMemoryOnly(PartRun):
+    """A start believes that keys of the part are there only once. Tombstones go, and older values stay."""
+
+    def _checkpoint(self) -> None: ...
+
+
+class StaysClean(IsDirtyInMemoryOnly):
+    class part_replacement(PartReplacement):  # noqa: N801
+        async def _replace(self, partition: Partition, log: Log, broker_id: int) -> None:
+            first_dirty_offset = log.first_dirty_offset
+            await super()._replace(partition, log, broker_id)
+            log.first_dirty_offset = first_dirty_offset
+
+
 BUGS = [
     EndsWhereRecordsWereRemoved,
+    IsDirtyInMemoryOnly,
+    StaysClean,
     ForgetsDamageBehindThePart,
     LosesTheTransactionIndex,
 ]

@@ -132,6 +132,8 @@ class World:
             return
         try:
             compact(log, self.now_ms)
+            if log is self.log:
+                self.checkpointed = log.first_dirty_offset
         except CorruptBatchError:  # a damaged length below the log start hides where the log begins
             assert log is self.log
             assert self._found_damage(), "a damaged batch that nobody has noticed"
@@ -301,7 +303,22 @@ class PartRun:
             for _ in range(self.random.randint(0, 20)):
                 self._live()
             self.world.check_truth(self.world.log)
+        self._outlive_tombstones()
         return self
+
+    def _outlive_tombstones(self) -> None:
+        """Compact until tombstones are gone: what they have deleted must be gone, too."""
+        world = self.world
+        while world.open:
+            world.end_transaction()
+        for _ in range(3):
+            world.now_ms += 2 * world.config.delete_retention_ms
+            world.write()
+            while world.open:
+                world.end_transaction()
+            world.roll(world.log)
+            world.compact(world.log)
+            world.check_truth(world.log)
 
     def _live(self) -> None:
         world = self.world
