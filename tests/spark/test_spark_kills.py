@@ -25,6 +25,9 @@ SETTINGS = {
 }
 OUTAGE_OPTIONS = {"kafka.default.api.timeout.ms": 20_000, "kafkaConsumer.pollTimeoutMs": 20_000}
 ENDS_WITHIN_S = 120
+BROKERS_BACK_WITHIN_S = 120
+SECONDS_MAX = 1_800
+"""A test starts Spark four or five times; on a busy machine that alone takes ten minutes."""
 SUPERSEDED = ("has taken over", "Multiple streaming queries", "Race while writing", "Concurrent transaction")
 """How a run hears that a newer one is there: from topics or events, from Spark's logs, from Delta."""
 
@@ -80,6 +83,7 @@ def new_copying(numbers: Numbers, bootstrap: str, tmp_path: Path) -> Iterator[Ca
         copying.close()
 
 
+@pytest.mark.timeout(SECONDS_MAX)
 def test_a_driver_is_killed_then_java_then_a_run_is_paused_and_wakes_up_too_late(
     new_copying: Callable[..., Copying], numbers: Numbers
 ) -> None:
@@ -110,6 +114,7 @@ def test_a_driver_is_killed_then_java_then_a_run_is_paused_and_wakes_up_too_late
     copying.assert_each_once(numbers.count, parquet_by_lists=True)  # what it wrote too late, the next run takes away
 
 
+@pytest.mark.timeout(SECONDS_MAX)
 def test_leaders_are_killed_and_the_run_goes_on_until_all_brokers_are_gone_for_long(
     new_copying: Callable[..., Copying], numbers: Numbers, own_brokers: ClusterProcesses, session: ClusterSession
 ) -> None:
@@ -164,7 +169,7 @@ def kill_while_copying(
 def start_again(brokers: ClusterProcesses, copying: Copying, node_ids: list[int]) -> None:
     for node_id in node_ids:
         brokers.start_broker(node_id, wait=False)
-    brokers.wait_for_brokers(brokers.node_ids)
+    brokers.wait_for_brokers(brokers.node_ids, BROKERS_BACK_WITHIN_S)
     for topic in (copying.topic, copying.out):
         brokers.wait_for_isr(topic, brokers.node_ids)
 
