@@ -8,7 +8,7 @@ turns of a few milliseconds; `when_applied` reports its end.
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.effective_settings import effective_settings
@@ -42,8 +42,8 @@ from sskafka.storage.log_manager import LogManager, LogToRecover
 
 log = logging.getLogger(__name__)
 
-HIGH_WATERMARK_DELAY_S = 0.005
-"""Without new records a follower learns of a new high watermark after this time, otherwise with the records."""
+HIGH_WATERMARK_DELAY_S: Final = 0.005
+"""Without new records for this time a follower learns of a new high watermark, otherwise with the records."""
 
 
 class TopicReplicas:
@@ -110,7 +110,7 @@ class ReplicaManager:
         self._image = ClusterImage()
         self._topics: dict[str | Uuid, TopicReplicas] = {}  # each topic twice: by name and by id
         self._to_wake: dict[Partition, None] = {}
-        self._followers_to_wake: dict[Partition, None] = {}
+        self._followers_to_wake: dict[Partition, int] = {}  # and their log end offset at that time
         self._changes = WorkQueue(clock, call_soon)
         self._is_stopped = False
         for directory in logs.directories:
@@ -248,11 +248,16 @@ class ReplicaManager:
         assert self._links is not None
         if not self._followers_to_wake:
             self._links.call_later(HIGH_WATERMARK_DELAY_S, self._wake_followers)
-        self._followers_to_wake[partition] = None
+        self._followers_to_wake.setdefault(partition, partition.log_end_offset)
 
     def _wake_followers(self) -> None:
-        partitions, self._followers_to_wake = self._followers_to_wake, {}
-        _notify(waiter for partition in partitions for waiter in list(partition.follower_waiters))
+        """Wake the followers of quiet partitions. Those of the others received the high watermark with new records, and
+        a response without records would make the next records wait for their next fetch."""
+        noted, self._followers_to_wake = self._followers_to_wake, {}
+        quiet = [partition for partition, end_offset in noted.items() if partition.log_end_offset == end_offset]
+        for partition in noted.keys() - quiet:
+            self.wake_followers_later(partition)
+        _notify(waiter for partition in quiet for waiter in list(partition.follower_waiters))
 
     # -- lagging followers
 

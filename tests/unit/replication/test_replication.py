@@ -1,5 +1,7 @@
 """Replication of three brokers on virtual time, as producers, consumers and followers observe it."""
 
+from collections.abc import Callable
+
 import pytest
 from replica_cluster import CONTROLLER, TOPIC_ID, ReplicaCluster, Weather
 from replica_requests import consume, content, fetch_as, produce, result, send
@@ -9,6 +11,7 @@ from sskafka.model.errors import ErrorCode
 from sskafka.partition.in_sync_replicas import IsrChange, Outcome
 from sskafka.replication.errors import NotLeaderOrFollowerError, UnknownTopicIdError
 from sskafka.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from sskafka.wire.messages.fetch import FetchRequest, FetchResponse
 
 TOPIC_CONFIG = 2
 
@@ -462,3 +465,27 @@ def test_gauges_tell_how_the_replicas_are(cluster: ReplicaCluster) -> None:
     assert samples["kafka_server_replicamanager_atminisrpartitioncount"] == 1
     assert samples["kafka_server_replicamanager_underminisrpartitioncount"] == 0
     assert samples["kafka_server_replicamanager_leadercount"] == 1
+
+
+# -- high watermarks of followers
+
+
+def test_records_carry_the_high_watermark_to_followers_while_they_keep_coming(
+    cluster: ReplicaCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A response for the high watermark alone would make the next records wait for the next fetch."""
+    responses: list[FetchResponse] = []
+    leader, fetch = cluster.brokers[1], cluster.brokers[1].fetch
+
+    def noted(request: FetchRequest, answered: Callable[[FetchResponse], None]) -> object:
+        return fetch(request, lambda response: (responses.append(response), answered(response)))
+
+    monkeypatch.setattr(leader, "fetch", noted)
+    for number in range(40):
+        produce(cluster, b"%d" % number)
+        cluster.time.run_for(1)
+    sent = len(responses)
+    assert all(data.records for response in responses for topic in response.responses for data in topic.partitions)
+    cluster.time.run_for(15)
+    assert len(responses) == sent + 2, "when the partition is quiet, both followers learn of the high watermark"
+    assert_identical(cluster)
