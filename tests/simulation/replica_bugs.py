@@ -1,6 +1,7 @@
 """Bugs that brokers of this kind have had, each as a patch: the simulation is worth something if it finds them."""
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import pytest
@@ -37,7 +38,8 @@ def position_from_what_was_sent(patch: pytest.MonkeyPatch) -> None:
     def read_and_believe(self: Partition, position: FollowerPosition, *rest: Any) -> PartitionRead:
         found = read(self, position, *rest)
         if found.size_bytes and self.leader is not None:
-            sent = position._replace(fetch_offset=self.log.log_end_offset)
+            sent = copy(position)
+            sent.fetch_offset = self.log.log_end_offset
             self._note_follower(sent)
         return found
 

@@ -5,9 +5,9 @@ Latencies go into buckets that double from one microsecond on, so that recording
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
-_LATENCY_BUCKETS = 28  # 2**27 us is more than two minutes
+_LATENCY_BUCKETS: Final = 28  # 2**27 us is more than two minutes
 
 
 Labels: TypeAlias = tuple[tuple[str, str], ...]

@@ -13,9 +13,11 @@ A follower at the log end that keeps fetching needs no update per fetch: while n
 time is the time of its last fetch. All partitions of a fetch session share one `LastFetch`.
 """
 
-UNKNOWN_OFFSET = -1
-UNKNOWN_BROKER_EPOCH = -1
-NEVER_MS = float("-inf")
+from typing import Final
+
+UNKNOWN_OFFSET: Final = -1
+UNKNOWN_BROKER_EPOCH: Final = -1
+NEVER_MS: Final = float("-inf")
 
 
 class LastFetch:

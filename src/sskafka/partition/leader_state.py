@@ -7,7 +7,7 @@ also holds the high watermark back; otherwise it could chase a busy leader forev
 """
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from sskafka.model.values import value
 from sskafka.partition.follower_progress import (
@@ -18,7 +18,7 @@ from sskafka.partition.follower_progress import (
 )
 from sskafka.partition.in_sync_replicas import InSyncReplicas, IsrChange
 
-REJECTED_PAUSE_MS = 100
+REJECTED_PAUSE_MS: Final = 100
 
 RegisteredEpoch: TypeAlias = Callable[[int], int | None]
 """Returns the epoch of a broker's registration; None if the broker is fenced, shutting down or unknown."""

@@ -39,14 +39,15 @@ TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
 DELETE_HORIZON: Final = 0x40
 
-_HEADER = Struct(">qiibIhiqqqhii")
-_unpack_header = _HEADER.unpack_from
-_new_tuple = tuple.__new__  # same as BatchHeader._make, without its length check
-_OFFSET_AND_LENGTH = Struct(">qi")
-_INT64 = Struct(">q")
-_INT32 = Struct(">i")
-_UINT32 = Struct(">I")
-_INT16 = Struct(">h")
+_HEADER: Final = Struct(">qiibIhiqqqhii")
+_crc32c: Final = crc32c
+_unpack_header: Final = _HEADER.unpack_from
+_new_tuple: Final = tuple.__new__  # same as BatchHeader._make, without its length check
+_OFFSET_AND_LENGTH: Final = Struct(">qi")
+_INT64: Final = Struct(">q")
+_INT32: Final = Struct(">i")
+_UINT32: Final = Struct(">I")
+_INT16: Final = Struct(">h")
 _EPOCH_AT: Final = 12
 _CRC_AT: Final = 17
 _ATTRIBUTES_AT: Final = 21
@@ -145,7 +146,7 @@ def is_transactional(batch: Buffer) -> bool:
 
 def crc_matches(buffer: Buffer, header: BatchHeader, position: int = 0) -> bool:
     end = position + LOG_OVERHEAD_BYTES + header.length
-    return bool(crc32c(memoryview(buffer)[position + _ATTRIBUTES_AT : end]) == header.crc)
+    return bool(_crc32c(memoryview(buffer)[position + _ATTRIBUTES_AT : end]) == header.crc)
 
 
 def assign_offset(buffer: bytearray | memoryview, position: int, base_offset: int, leader_epoch: int) -> None:
@@ -162,7 +163,7 @@ def set_append_time(buffer: bytearray | memoryview, position: int, header: Batch
 
 
 def write_crc(buffer: bytearray | memoryview, position: int, size_bytes: int) -> None:
-    crc = crc32c(memoryview(buffer)[position + _ATTRIBUTES_AT : position + size_bytes])
+    crc = _crc32c(memoryview(buffer)[position + _ATTRIBUTES_AT : position + size_bytes])
     _UINT32.pack_into(buffer, position + _CRC_AT, crc)
 
 

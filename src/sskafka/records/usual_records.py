@@ -19,10 +19,10 @@ from sskafka.compiled import IS_COMPILED
 from sskafka.model.native import i64
 from sskafka.records.varint import INT64_BYTES_MAX, read_varint
 
-_RUN_MIN = 8  # shorter runs cost more than walking the records
-_RUN_FIRST_TRY = 128
-_RUN_MAX = 1024  # bounds what is wasted on a run that ends in a record of another shape
-_PROBE_PAUSE = 64  # records to walk after a run that was too short
+_RUN_MIN: Final = 8  # shorter runs cost more than walking the records
+_RUN_FIRST_TRY: Final = 128
+_RUN_MAX: Final = 1024  # bounds what is wasted on a run that ends in a record of another shape
+_PROBE_PAUSE: Final = 64  # records to walk after a run that was too short
 _NUMBER_END: Final = 1 << 20  # offset deltas below this have at most three bytes
 _NO_KEY: Final = 1  # the varint -1
 _UNUSUAL: Final = -1
@@ -32,14 +32,14 @@ _FOLDED_MAX: Final = (1 << 14) - 1  # in two bytes; more means that there is a t
 _ONE_BYTE_END: Final = 64
 _TWO_BYTES_END: Final = 8192
 _TABLE_END: Final = 65536
-_LOW = bytes(0x80 | (2 * i & 0x7F) for i in range(64)) * (_TABLE_END // 64)
-_MIDDLE = b"".join(bytes([0x80 | i]) * 64 for i in range(128)) * (_TABLE_END // 8192)
-_ONE = bytes(range(0, 128, 2))
-_TWO = b"".join(bytes([i]) * 64 for i in range(128))
-_THREE = b"".join(bytes([i]) * 8192 for i in range(_TABLE_END // 8192))
+_LOW: Final = bytes(0x80 | (2 * i & 0x7F) for i in range(64)) * (_TABLE_END // 64)
+_MIDDLE: Final = b"".join(bytes([0x80 | i]) * 64 for i in range(128)) * (_TABLE_END // 8192)
+_ONE: Final = bytes(range(0, 128, 2))
+_TWO: Final = b"".join(bytes([i]) * 64 for i in range(128))
+_THREE: Final = b"".join(bytes([i]) * 8192 for i in range(_TABLE_END // 8192))
 
-_EVEN = bytes(range(0, 256, 2))
-_HIGH = bytes(range(128, 256))
+_EVEN: Final = bytes(range(0, 256, 2))
+_HIGH: Final = bytes(range(128, 256))
 
 
 Progress: TypeAlias = tuple[i64, i64, int, int, bool]

@@ -11,7 +11,7 @@ before it is on disk. `sskafka.partition` decides on offsets and the ISR.
 
 import logging
 from collections.abc import Callable
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from sskafka.model.buffers import Buffer
 from sskafka.model.counters import TopicCounters
@@ -60,16 +60,36 @@ class DataWaiter(Protocol):
         ...
 
 
-class FollowerPosition(NamedTuple):
+class FollowerPosition:
     """The state of a follower's replica, taken from its fetch."""
 
-    replica_id: int
-    broker_epoch: int
-    fetch_offset: int
-    last_fetched_epoch: int
-    log_start_offset: int
-    current_leader_epoch: int
-    last_fetch: LastFetch | None = None
+    __slots__ = (
+        "broker_epoch",
+        "current_leader_epoch",
+        "fetch_offset",
+        "last_fetch",
+        "last_fetched_epoch",
+        "log_start_offset",
+        "replica_id",
+    )
+
+    def __init__(
+        self,
+        replica_id: int,
+        broker_epoch: int,
+        fetch_offset: int,
+        last_fetched_epoch: int,
+        log_start_offset: int,
+        current_leader_epoch: int,
+        last_fetch: LastFetch | None = None,
+    ) -> None:
+        self.replica_id = replica_id
+        self.broker_epoch = broker_epoch
+        self.fetch_offset = fetch_offset
+        self.last_fetched_epoch = last_fetched_epoch
+        self.log_start_offset = log_start_offset
+        self.current_leader_epoch = current_leader_epoch
+        self.last_fetch = last_fetch
 
 
 class PartitionHost(Protocol):

@@ -6,7 +6,7 @@ partition.py adds the role of the replica, and everything that changes it.
 """
 
 from contextlib import AbstractContextManager
-from typing import Final, NamedTuple
+from typing import Final
 
 from sskafka.model.ids import EpochEnd, TopicPartition, Uuid
 from sskafka.partition.leader_state import Leadership, LeaderState
@@ -24,16 +24,38 @@ from sskafka.storage.timestamp_search import BatchToSearch
 UNKNOWN_EPOCH: Final = -1
 
 
-class PartitionRead(NamedTuple):
-    high_watermark: int
-    last_stable_offset: int
-    log_start_offset: int
-    slices: list[FileSlice]
-    size_bytes: int
-    aborted: list[tuple[int, int]] | None
-    """For read_committed: producer ids of the aborted transactions in the range, with their first offsets."""
-    diverging_epoch: EpochEnd | None = None
-    """The reader's log has diverged from this one: the end of the last epoch that they may share."""
+class PartitionRead:
+    """The result of a read. A class and no tuple, because compiled code creates its own classes faster."""
+
+    __slots__ = (
+        "aborted",
+        "diverging_epoch",
+        "high_watermark",
+        "last_stable_offset",
+        "log_start_offset",
+        "size_bytes",
+        "slices",
+    )
+
+    def __init__(
+        self,
+        high_watermark: int,
+        last_stable_offset: int,
+        log_start_offset: int,
+        slices: list[FileSlice],
+        size_bytes: int,
+        aborted: list[tuple[int, int]] | None,
+        diverging_epoch: EpochEnd | None = None,
+    ) -> None:
+        self.high_watermark = high_watermark
+        self.last_stable_offset = last_stable_offset
+        self.log_start_offset = log_start_offset
+        self.slices = slices
+        self.size_bytes = size_bytes
+        self.aborted = aborted
+        """For read_committed: producer ids of the aborted transactions in the range, with their first offsets."""
+        self.diverging_epoch = diverging_epoch
+        """The reader's log has diverged from this one: the end of the last epoch that they may share."""
 
 
 class ReadablePartition:

@@ -3,7 +3,9 @@
 A reader is identified by its client id. The table is bounded: when it is full, the least recent reader is removed.
 """
 
-READERS_MAX = 64
+from typing import Final
+
+READERS_MAX: Final = 64
 
 
 class ReaderPositions(dict[str, tuple[int, float]]):

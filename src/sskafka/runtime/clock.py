@@ -3,6 +3,8 @@
 import time
 from typing import Protocol
 
+from sskafka.model.native import mypyc_attr
+
 
 class Clock(Protocol):
     def now_ms(self) -> int:
@@ -14,6 +16,7 @@ class Clock(Protocol):
         ...
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SystemClock:
     """The operating system's clock, for brokers and for clients without one."""
 

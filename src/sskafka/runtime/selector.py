@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 READABLE: Final = 1  # EPOLLIN
 WRITABLE: Final = 4  # EPOLLOUT
-SOCKETS_MAX = 256
+SOCKETS_MAX: Final = 256
 """Sockets that are served in one turn; the others are served in the next turn."""
 
 

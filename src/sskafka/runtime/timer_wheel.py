@@ -7,12 +7,13 @@ while the wheel is empty. Cancelling drops the callback at once, so a bucket hol
 import logging
 from collections.abc import Callable
 from heapq import heappop, heappush
+from typing import Final
 
 from sskafka.runtime.clock import Clock
 
 _log = logging.getLogger(__name__)
 
-TICK_MS = 5
+TICK_MS: Final = 5
 
 
 class Timer:

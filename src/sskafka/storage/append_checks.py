@@ -44,23 +44,23 @@ from sskafka.storage.errors import (
 )
 from sskafka.storage.log_config import LogConfig
 
-DECOMPRESSION_FACTOR = 32
+DECOMPRESSION_FACTOR: Final = 32
 """A batch may decompress to this many times max.message.bytes, where less than 1 MiB counts as 1 MiB."""
 RECORDS_MAX: Final = 1 << 20
 """A batch may have this many records. librdkafka sends at most a million, other clients far fewer."""
 
 INLINE_DECOMPRESSED_BYTES_MAX: Final = 512 * 1024
 INLINE_RECOMPRESSED_BYTES_MAX: Final = 64 * 1024
-INLINE_SECONDS_MAX = 0.002
+INLINE_SECONDS_MAX: Final = 0.002
 """Bounds of what is inspected on the event loop."""
 
 _CHEAP_BYTES_MAX: Final = 16 * 1024
 
 TIMESTAMP_MAX: Final = 2**63 - 1
 
-_PAUSE_SECONDS = 0.0001
-_CONTROL_OR_COMPRESSED = CONTROL | COMPRESSION_MASK
-_COMPRESSED_OR_APPEND_TIME = COMPRESSION_MASK | LOG_APPEND_TIME
+_PAUSE_SECONDS: Final = 0.0001
+_CONTROL_OR_COMPRESSED: Final = CONTROL | COMPRESSION_MASK
+_COMPRESSED_OR_APPEND_TIME: Final = COMPRESSION_MASK | LOG_APPEND_TIME
 
 
 class ExpensiveBatchError(Exception):
@@ -335,9 +335,9 @@ class AppendChecks:
         )
 
 
-_APPEND_TIME_SET = "Invalid timestamp type in message. Producer should not set timestamp type to LogAppendTime."
-_BAD_TIMESTAMPS = "One or more records have been rejected due to invalid timestamp"
-_SHOWN_ERRORS_MAX = 3
+_APPEND_TIME_SET: Final = "Invalid timestamp type in message. Producer should not set timestamp type to LogAppendTime."
+_BAD_TIMESTAMPS: Final = "One or more records have been rejected due to invalid timestamp"
+_SHOWN_ERRORS_MAX: Final = 3
 
 
 def _bad_records(errors: list[RecordError]) -> str:

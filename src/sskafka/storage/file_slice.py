@@ -4,12 +4,14 @@ The connection reads the slice when the socket has room. The slice holds the ope
 segment stay readable. Reading raises StorageError if the file was truncated below the end of the slice.
 """
 
+from typing import Final
+
 from sskafka.model.buffers import Buffer
 from sskafka.records.batch import CorruptBatchError, crc_matches, iter_headers, whole_batches
 from sskafka.storage.disk import File
 from sskafka.storage.errors import StorageError
 
-_OFFSET_BYTES = 8
+_OFFSET_BYTES: Final = 8
 
 
 class FileSlice:

@@ -7,7 +7,6 @@ and recovers logs.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 from zlib import crc32
 
 from sskafka.model.buffers import Buffer
@@ -33,15 +32,21 @@ from sskafka.storage.retention import retained_from
 from sskafka.storage.segment import Segment
 from sskafka.storage.transactions.marker import read_marker
 
-_new_tuple = tuple.__new__  # a third of the cost of calling a NamedTuple
 
+class AppendInfo:
+    """What an append has done. A class and no tuple, because compiled code creates its own classes faster."""
 
-class AppendInfo(NamedTuple):
-    base_offset: int
-    last_offset: int
-    append_time_ms: int  # -1 unless the topic uses LogAppendTime or the batch is a duplicate
-    log_start_offset: int
-    duplicate: bool = False
+    __slots__ = ("append_time_ms", "base_offset", "duplicate", "last_offset", "log_start_offset")
+
+    def __init__(
+        self, base_offset: int, last_offset: int, append_time_ms: int, log_start_offset: int, duplicate: bool = False
+    ) -> None:
+        self.base_offset = base_offset
+        self.last_offset = last_offset
+        self.append_time_ms = append_time_ms
+        """-1 unless the topic uses LogAppendTime or the batch is a duplicate."""
+        self.log_start_offset = log_start_offset
+        self.duplicate = duplicate
 
 
 class Log(DurableLog):
@@ -122,7 +127,7 @@ class Log(DurableLog):
             self._assign_epoch(leader_epoch, base_offset)
         self._tail.write(batches, headers, base_offset, end_offset, now_ms)
         self._advance(end_offset)
-        return _new_tuple(AppendInfo, (base_offset, end_offset - 1, append_time_ms, self.offsets.log_start, False))
+        return AppendInfo(base_offset, end_offset - 1, append_time_ms, self.offsets.log_start)
 
     @property
     def append_checks(self) -> AppendChecks:

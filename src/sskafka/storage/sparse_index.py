@@ -6,13 +6,13 @@ many segments holds no descriptors for their indexes.
 """
 
 from struct import Struct
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from sskafka.model.buffers import Buffer
 from sskafka.storage.disk import Disk
 from sskafka.storage.errors import CorruptFileError
 
-_BLOCK_ENTRIES = 256
+_BLOCK_ENTRIES: Final = 256
 
 
 class SparseIndex:

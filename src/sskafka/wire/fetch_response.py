@@ -13,7 +13,7 @@ Version 12 turned lengths and counts into varints and ended every struct with ta
 
 from collections.abc import Generator, Sequence
 from struct import Struct
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from sskafka.model.ids import EpochEnd, Uuid
 from sskafka.wire.apis import API_BY_KEY, ApiKey
@@ -21,11 +21,11 @@ from sskafka.wire.fields import NO_TAGS, compact_string_field, string_field
 from sskafka.wire.leaders import CurrentLeader, NodeEndpoint, current_leader_field, node_endpoints_section
 from sskafka.wire.varint import encode_uvarint
 
-LOG_START_OFFSET_FROM = 5
-SESSION_FROM = 7
-PREFERRED_REPLICA_FROM = 11
-FLEXIBLE_FROM = API_BY_KEY[ApiKey.FETCH].flexible_from
-NODE_ENDPOINTS_FROM = 16
+LOG_START_OFFSET_FROM: Final = 5
+SESSION_FROM: Final = 7
+PREFERRED_REPLICA_FROM: Final = 11
+FLEXIBLE_FROM: Final = API_BY_KEY[ApiKey.FETCH].flexible_from
+NODE_ENDPOINTS_FROM: Final = 16
 
 Topic: TypeAlias = str | Uuid
 """A name up to version 12, an id from version 13 on."""
@@ -56,24 +56,24 @@ class FetchedPartition(NamedTuple):
     tags: PartitionTags | None = None
 
 
-_pack_int32 = Struct(">i").pack
-_pack_transaction = Struct(">qq").pack
-_pack_start_v4 = Struct(">iii").pack  # correlation id, throttle time, number of topics
-_pack_start_v7 = Struct(">iihii").pack  # correlation id, throttle time, error code, session id, number of topics
-_pack_start_v12 = Struct(">ixihi").pack  # correlation id, no tags, throttle time, error code, session id
-_pack_partition_v4 = Struct(">ihqq").pack
-_pack_partition_v5 = Struct(">ihqqq").pack
-_pack_partition_v12 = Struct(">ihqqqBi").pack  # ..., number of aborted transactions + 1, preferred read replica
-_pack_epoch_end = Struct(">BBiqx").pack
-_pack_snapshot_id = Struct(">BBqix").pack
+_pack_int32: Final = Struct(">i").pack
+_pack_transaction: Final = Struct(">qq").pack
+_pack_start_v4: Final = Struct(">iii").pack  # correlation id, throttle time, number of topics
+_pack_start_v7: Final = Struct(">iihii").pack  # correlation id, throttle time, error code, session id, number of topics
+_pack_start_v12: Final = Struct(">ixihi").pack  # correlation id, no tags, throttle time, error code, session id
+_pack_partition_v4: Final = Struct(">ihqq").pack
+_pack_partition_v5: Final = Struct(">ihqqq").pack
+_pack_partition_v12: Final = Struct(">ihqqqBi").pack  # ..., number of aborted transactions + 1, preferred read replica
+_pack_epoch_end: Final = Struct(">BBiqx").pack
+_pack_snapshot_id: Final = Struct(">BBqix").pack
 
 # The response for one partition of one topic: the fields before the topic, and those from the topic up to the records.
-_ONLY_START_V12 = Struct(">iixihiB")  # size, correlation id, no tags, throttle time, error code, session id, 1 topic
-_ONLY_PARTITION_V12 = Struct(">BihqqqBi")  # 1 partition, its fields up to the preferred read replica
-_ONLY_SIZE_V12 = _ONLY_START_V12.size + _ONLY_PARTITION_V12.size - 4 + 3
-_NO_TAGS_OF_THREE = bytes(3)  # of the partition, the topic and the response
+_ONLY_START_V12: Final = Struct(">iixihiB")  # size, correlation id, tags, throttle time, error, session id, 1 topic
+_ONLY_PARTITION_V12: Final = Struct(">BihqqqBi")  # 1 partition, its fields up to the preferred read replica
+_ONLY_SIZE_V12: Final = _ONLY_START_V12.size + _ONLY_PARTITION_V12.size - 4 + 3
+_NO_TAGS_OF_THREE: Final = bytes(3)  # of the partition, the topic and the response
 
-_NULL_ARRAY = b"\xff\xff\xff\xff"
+_NULL_ARRAY: Final = b"\xff\xff\xff\xff"
 
 
 def encode_fetch_response(

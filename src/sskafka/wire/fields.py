@@ -13,11 +13,11 @@ from sskafka.wire.varint import decode_uvarint, encode_uvarint
 
 TEXT_BYTES_MAX: Final = 2**15 - 1
 """Maximum length of a string in either encoding."""
-NO_TAGS = b"\0"
-NULL_STRING = b"\xff\xff"
+NO_TAGS: Final = b"\0"
+NULL_STRING: Final = b"\xff\xff"
 
-_int16_at = Struct(">h").unpack_from
-_pack_int16 = Struct(">h").pack
+_int16_at: Final = Struct(">h").unpack_from
+_pack_int16: Final = Struct(">h").pack
 
 
 def read_string(buffer: memoryview, position: int) -> tuple[str | None, int]:

@@ -38,7 +38,7 @@ from sskafka.wire.varint import decode_uvarint, encode_uvarint, skip_tagged_fiel
 
 LOG_START_OFFSET_FROM: Final = 5
 ERROR_MESSAGE_FROM: Final = 8
-FLEXIBLE_FROM = API_BY_KEY[ApiKey.PRODUCE].flexible_from
+FLEXIBLE_FROM: Final = API_BY_KEY[ApiKey.PRODUCE].flexible_from
 CURRENT_LEADER_FROM: Final = 10
 TOPIC_ID_FROM: Final = 13
 
@@ -66,16 +66,18 @@ class ProduceRequestView(NamedTuple):
 
 
 _TOO_SHORT = (StructError, IndexError, UnicodeDecodeError)
-_NO_TAGS_OF_THREE = bytes(3)  # no tagged fields in the partition, the topic and the request
+_NO_TAGS_OF_THREE: Final = bytes(3)  # no tagged fields in the partition, the topic and the request
 
-_only_start_v9_at = Struct(">BhibB").unpack_from  # transactional id, acks, timeout, topics + 1, length of the name + 1
-_count_and_index_at = Struct(">bi").unpack_from
-_only_start_v3_at = Struct(">hhiih").unpack_from  # length of the transactional id, ..., length of the topic's name
-_only_partition_v3_at = Struct(">iii").unpack_from  # number of partitions, index, length of the records
-_int32_at = Struct(">i").unpack_from
-_acks_and_timeout_at = Struct(">hi").unpack_from
-_acks_timeout_and_count_at = Struct(">hii").unpack_from
-_index_and_length_at = Struct(">ii").unpack_from
+_only_start_v9_at: Final = Struct(
+    ">BhibB"
+).unpack_from  # transactional id, acks, timeout, topics + 1, length of name + 1
+_count_and_index_at: Final = Struct(">bi").unpack_from
+_only_start_v3_at: Final = Struct(">hhiih").unpack_from  # length of the transactional id, ..., length of the name
+_only_partition_v3_at: Final = Struct(">iii").unpack_from  # number of partitions, index, length of the records
+_int32_at: Final = Struct(">i").unpack_from
+_acks_and_timeout_at: Final = Struct(">hi").unpack_from
+_acks_timeout_and_count_at: Final = Struct(">hii").unpack_from
+_index_and_length_at: Final = Struct(">ii").unpack_from
 
 
 def decode_produce_request(buffer: memoryview, position: int, version: int) -> ProduceRequestView:
@@ -212,19 +214,19 @@ def _legacy_partitions(buffer: memoryview, position: int) -> tuple[list[Partitio
     return partitions, position
 
 
-_pack_int32 = Struct(">i").pack
-_pack_start = Struct(">ii").pack  # correlation id, number of topics
-_pack_flexible_start = Struct(">ix").pack  # correlation id, no tags
-_pack_partition_v3 = Struct(">ihqq").pack
-_pack_partition_v5 = Struct(">ihqqq").pack
+_pack_int32: Final = Struct(">i").pack
+_pack_start: Final = Struct(">ii").pack  # correlation id, number of topics
+_pack_flexible_start: Final = Struct(">ix").pack  # correlation id, no tags
+_pack_partition_v3: Final = Struct(">ihqq").pack
+_pack_partition_v5: Final = Struct(">ihqqq").pack
 
 # The response for one partition of one topic, the usual case: the fields before and after the topic.
-_ONLY_START_V5 = Struct(">iii")  # size, correlation id, 1 topic
-_ONLY_END_V5 = Struct(">iihqqqi")  # 1 partition, its fields, throttle time
-_ONLY_START_V9 = Struct(">iixB")  # size, correlation id, no tags, 1 topic
-_ONLY_END_V9 = Struct(">BihqqqBxxxix")  # 1 partition, its fields, no record errors, message or tags, throttle time
-_ONLY_SIZE_V5 = _ONLY_START_V5.size + _ONLY_END_V5.size - 4
-_ONLY_SIZE_V9 = _ONLY_START_V9.size + _ONLY_END_V9.size - 4
+_ONLY_START_V5: Final = Struct(">iii")  # size, correlation id, 1 topic
+_ONLY_END_V5: Final = Struct(">iihqqqi")  # 1 partition, its fields, throttle time
+_ONLY_START_V9: Final = Struct(">iixB")  # size, correlation id, no tags, 1 topic
+_ONLY_END_V9: Final = Struct(">BihqqqBxxxix")  # 1 partition, its fields, no errors, message or tags, throttle time
+_ONLY_SIZE_V5: Final = _ONLY_START_V5.size + _ONLY_END_V5.size - 4
+_ONLY_SIZE_V9: Final = _ONLY_START_V9.size + _ONLY_END_V9.size - 4
 
 
 def encode_produce_response(
@@ -305,7 +307,7 @@ def _name_field(topic: Topic) -> bytes:
     return string_field(topic)
 
 
-_compact_name = lru_cache(maxsize=4096)(compact_string_field)
+_compact_name: Final = lru_cache(maxsize=4096)(compact_string_field)
 
 
 def _encode_flexible(
@@ -350,7 +352,7 @@ def _flexible_partition(
     )
 
 
-_NO_RECORD_ERRORS = b"\x01"  # an empty compact array
+_NO_RECORD_ERRORS: Final = b"\x01"  # an empty compact array
 
 
 def _flexible_record_errors(errors: Sequence[tuple[int, str | None]]) -> bytes:

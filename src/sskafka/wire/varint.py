@@ -12,10 +12,10 @@ from sskafka.wire.errors import MalformedMessageError
 UVARINT_MAX: Final = 0xFFFF_FFFF
 
 # Nearly all lengths are short; a lookup is faster than computing them.
-_SHORT = tuple(bytes((value,)) for value in range(0x80)) + tuple(
+_SHORT: Final = tuple(bytes((value,)) for value in range(0x80)) + tuple(
     bytes((value & 0x7F | 0x80, value >> 7)) for value in range(0x80, 0x400)
 )
-_SHORT_COUNT = len(_SHORT)
+_SHORT_COUNT: Final = len(_SHORT)
 
 
 def encode_uvarint(value: int) -> bytes:

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Mapping
 from struct import error as StructError  # noqa: N812
 from time import perf_counter_ns
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sskafka.model.acl import ANONYMOUS, AuthorizerNotReadyError
 from sskafka.model.errors import ErrorCode
@@ -44,14 +44,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-LARGE_FRAME_BYTES = 64 * 1024
-LARGE_FRAME_BEGINNING_BYTES = 16 * 1024
+LARGE_FRAME_BYTES: Final = 64 * 1024
+LARGE_FRAME_BEGINNING_BYTES: Final = 16 * 1024
 """The part of a large frame that must have arrived before the frame gets a buffer of its own."""
-UNKNOWN_SOFTWARE = ("unknown", "unknown")
+UNKNOWN_SOFTWARE: Final = ("unknown", "unknown")
 
-_GONE = memoryview(b"")  # replaces the frame of a parked request, whose buffer is reused
-_parse_size = SIZE.unpack_from
-_parse_start = REQUEST_START.unpack_from
+_GONE: Final = memoryview(b"")  # replaces the frame of a parked request, whose buffer is reused
+_now_ns: Final = perf_counter_ns
+_parse_size: Final = SIZE.unpack_from
+_parse_start: Final = REQUEST_START.unpack_from
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -190,7 +191,7 @@ class Connection(Outgoing):
 
     def _handle_frames(self, view: memoryview, end: int) -> None:
         position = stop_ns = 0
-        received_ns = perf_counter_ns()
+        received_ns = _now_ns()
         while end - position >= 4 and not self._reading_paused:
             (size,) = _parse_size(view, position)
             frame_start = position + 4
@@ -263,7 +264,7 @@ class Connection(Outgoing):
             self._maybe_wait_for_memory(large)
             return
         try:
-            self._dispatch(large.content(), perf_counter_ns())
+            self._dispatch(large.content(), _now_ns())
         finally:
             self._end_large()
 
@@ -291,7 +292,7 @@ class Connection(Outgoing):
         api = self._apis.get(key)
         if api is None or not api.min_version <= version <= api.max_version:
             self._answer_unsupported(key, version, correlation_id, frame, received_ns)
-            return perf_counter_ns()
+            return _now_ns()
         self._api = api
         counters = api.counters
         counters.requests += 1
@@ -306,9 +307,9 @@ class Connection(Outgoing):
         request = Request(self, version, correlation_id, client_id, frame, position, received_ns, key)
         if api.operation is not None and not request.may_on_cluster(api.operation):
             self._answer_forbidden(api, request)
-            return perf_counter_ns()
+            return _now_ns()
         response = api.handle(request)
-        now_ns = perf_counter_ns()
+        now_ns = _now_ns()
         if response is None:
             return now_ns
         counters.observe(now_ns - received_ns)

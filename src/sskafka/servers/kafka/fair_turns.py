@@ -10,11 +10,11 @@ client that sends one request now and then waits for one turn at most. This cost
 import asyncio
 from collections import deque
 from time import perf_counter_ns
-from typing import Protocol
+from typing import Final, Protocol
 
 SLICE_NS = 1_000_000
-TURN_NS = 4_000_000
-_NEVER_NS = 1 << 63
+TURN_NS: Final = 4_000_000
+_NEVER_NS: Final = 1 << 63
 
 
 class InTurns(Protocol):

@@ -6,7 +6,7 @@ import socket
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sskafka.model.buffers import Buffer
 from sskafka.model.counters import AcceptorCounters, ConnectionCounters, Sample
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-RECEIVE_BUFFER_BYTES = 256 * 1024
-REAP_INTERVAL_S = 1.0
-SILENT_TICKS_MAX = 10
+RECEIVE_BUFFER_BYTES: Final = 256 * 1024
+REAP_INTERVAL_S: Final = 1.0
+SILENT_TICKS_MAX: Final = 10
 """Seconds within which a connection must send its first request while others wait to be accepted."""
-SOFTWARE_MAX = 20
+SOFTWARE_MAX: Final = 20
 """Kinds of client software that metrics name; clients choose their names."""
 OTHER_SOFTWARE = ("other", "other")
-AUTHENTICATION_TICKS_MAX = 30
+AUTHENTICATION_TICKS_MAX: Final = 30
 """Seconds within which TLS handshake and SASL exchange must be done."""
 
 

@@ -6,7 +6,7 @@ that is not in the page cache; the responses after it wait.
 
 import logging
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sskafka.model.buffers import Buffer
 from sskafka.model.native import mypyc_attr
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-WRITE_CHUNK_BYTES = 1024 * 1024
+WRITE_CHUNK_BYTES: Final = 1024 * 1024
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -15,7 +15,7 @@ import os
 import socket
 from collections import deque
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from sskafka.model.buffers import Buffer
 from sskafka.model.native import mypyc_attr
@@ -23,10 +23,10 @@ from sskafka.runtime.selector import READABLE, WRITABLE, Pollable, Selector
 
 log = logging.getLogger(__name__)
 
-PARTS_MAX = 1024
+PARTS_MAX: Final = 1024
 """IOV_MAX of Linux and macOS."""
-UNSENT_BYTES_MAX = 2 * 1024 * 1024
-UNSENT_BYTES_LOW = UNSENT_BYTES_MAX // 4
+UNSENT_BYTES_MAX: Final = 2 * 1024 * 1024
+UNSENT_BYTES_LOW: Final = UNSENT_BYTES_MAX // 4
 
 
 class Transport(Protocol):

@@ -62,9 +62,12 @@ if TYPE_CHECKING:
 
 LENGTH_AT: Final = 8
 RECORD_OVERHEAD_BYTES: Final = 14  # of the smallest message in any format
-_length_and_magic_at = Struct(">i4xb").unpack_from
-ADMIN_CLIENT_ID = "__admin_client"  # with this client id, Kafka's tools may write to internal topics
-_ACKS = {0, 1, ACKS_ALL}
+_length_and_magic_at: Final = Struct(">i4xb").unpack_from
+ADMIN_CLIENT_ID: Final = "__admin_client"  # with this client id, Kafka's tools may write to internal topics
+_ACKS: Final = {0, 1, ACKS_ALL}
+_INTERNAL_TOPICS: Final = INTERNAL_TOPICS
+_WRITE: Final = AclOperation.WRITE
+_TOPIC: Final = ResourceType.TOPIC
 Leaders = dict[tuple[str | bytes, int], CurrentLeader]
 
 
@@ -318,12 +321,12 @@ class ProduceHandler:
         if partition is None:
             raise absence_error(self._replicas, request, AclOperation.WRITE, topic, index)
         name = partition.topic_partition.topic
-        if not request.connection.authorizer.allows(request, AclOperation.WRITE, ResourceType.TOPIC, name):
+        if not request.connection.authorizer.allows(request, _WRITE, _TOPIC, name):
             raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         records = _only_batch(records)
         if acks not in _ACKS:
             raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {acks}, not 0, 1 or -1")
-        if name in INTERNAL_TOPICS:
+        if name in _INTERNAL_TOPICS:
             self._check_internal(request, name, records)
         if isinstance(inspection, Exception):
             raise inspection

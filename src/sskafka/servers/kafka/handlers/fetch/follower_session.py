@@ -8,13 +8,14 @@ partitions become due, because some changes fire no watch, such as a log start o
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from sskafka.partition.follower_progress import LastFetch
 from sskafka.replication.partition import DataWaiter, DelayedFetch, Partition
 from sskafka.servers.kafka.handlers.fetch.session import FetchSession, Key, Target
 from sskafka.wire.fetch import FetchedPartition, FetchRequestView
 
-FULL_CHECK_INTERVAL_MS = 5_000
+FULL_CHECK_INTERVAL_MS: Final = 5_000
 
 
 class Watch:

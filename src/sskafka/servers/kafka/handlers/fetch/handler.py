@@ -7,6 +7,7 @@ at most.
 """
 
 import asyncio
+from typing import Final
 
 from sskafka.model.acl import AclOperation
 from sskafka.model.errors import ErrorCode, KafkaError
@@ -26,9 +27,9 @@ from sskafka.servers.kafka.served_api import Handler
 from sskafka.wire.errors import MalformedMessageError
 from sskafka.wire.fetch import FetchRequestView, decode_fetch_request, encode_fetch_response
 
-TOPIC_IDS_FROM = 13
-LONG_FETCH_WAIT_MS = 100
-ISOLATION_LEVELS = (0, 1)  # READ_UNCOMMITTED, READ_COMMITTED
+TOPIC_IDS_FROM: Final = 13
+LONG_FETCH_WAIT_MS: Final = 100
+ISOLATION_LEVELS: Final = (0, 1)  # READ_UNCOMMITTED, READ_COMMITTED
 RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 

@@ -8,7 +8,7 @@ followers differ (readers.py).
 """
 
 from collections.abc import Generator, Iterator
-from typing import Any
+from typing import Any, Final
 
 from sskafka.model.errors import ErrorCode
 from sskafka.replication.partition import DelayedFetch, Partition
@@ -29,11 +29,11 @@ from sskafka.wire.fetch import (
 )
 from sskafka.wire.leaders import NodeEndpoint
 
-ENDPOINTS_FROM = 16
-NOT_FOUND = frozenset(
+ENDPOINTS_FROM: Final = 16
+NOT_FOUND: Final = frozenset(
     {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHORIZATION_FAILED}
 )
-PIECE_PARTITIONS = 200
+PIECE_PARTITIONS: Final = 200
 """How many partitions of a long request are handled between two pauses for other requests."""
 
 Results = list[tuple[Topic, list[FetchedPartition]]]

@@ -1,10 +1,11 @@
 """An incremental fetch session (KIP-227) on the leader: partitions, and the offsets that the client last received."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from sskafka.wire.fetch import FetchRequestView
 
-EPOCH_MAX = 2**31 - 1
+EPOCH_MAX: Final = 2**31 - 1
 
 Topic = str | bytes
 """Name of a topic, or its id from version 13 on."""

@@ -12,18 +12,19 @@ session may name thousands.
 
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Final
 
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.servers.kafka.handlers.fetch.follower_session import FollowerSession
 from sskafka.servers.kafka.handlers.fetch.session import EPOCH_MAX, FetchSession, Target
 from sskafka.wire.fetch import FetchedPartition, FetchRequestView
 
-NO_SESSION = 0
-INITIAL_EPOCH = 0
-FINAL_EPOCH = -1
-EVICTABLE_AFTER_MS = 120_000
-MANY_PARTITIONS = 500
-SESSION_PARTITIONS_MAX = 200_000
+NO_SESSION: Final = 0
+INITIAL_EPOCH: Final = 0
+FINAL_EPOCH: Final = -1
+EVICTABLE_AFTER_MS: Final = 120_000
+MANY_PARTITIONS: Final = 500
+SESSION_PARTITIONS_MAX: Final = 200_000
 """Partitions of the sessions of all consumers together, and of all followers; above that, a client has no session."""
 
 
