@@ -21,4 +21,4 @@ def test_is_found(bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_is_found_by_a_producer_that_repeats_its_batches(bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
     bug(monkeypatch)
     with pytest.raises(AssertionError, match=r"in sync|acknowledged|one history|watermarks|healed|once and in order"):
-        deque(map(run_writer_seed, (0, 6, *range(30))))
+        deque(map(run_writer_seed, (0, 39, *range(60))))
