@@ -97,3 +97,4 @@ include tests/spark/spark.mk
 include tests/faults/faults.mk
 include tests/pages/pages.mk
 include tests/fuzz/fuzz.mk
+include tests/image/image.mk

@@ -31,7 +31,8 @@ def test(version: str, program: str) -> bool:
     python = home / "bin" / "python"
     if not python.exists():
         subprocess.run([program, "-m", "venv", str(home)], check=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", "-e", f"{ROOT}[fast,executor,test,dev]"]
+        extras = f"{ROOT}[fast,executor,test,dev]"
+        install = [str(python), "-m", "pip", "install", "--quiet", "-c", "constraints.txt", "-e", extras]
         subprocess.run(install, cwd=ROOT, check=True)
     options = ("-q", "-n", "2", "-p", "no:cacheprovider", f"--timeout={TEST_SECONDS_MAX}")
     command = [str(python), "-m", "pytest", *options, *TESTS, *sys.argv[1:]]

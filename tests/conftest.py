@@ -17,6 +17,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from tests.support.slow_turns import SlowTurns
 
 TESTS = Path(__file__).resolve().parent
@@ -26,6 +27,9 @@ STARTS_PROCESSES = {"console", "hostile", "integration", "interop", "spark"}
 _FAILED = pytest.StashKey[list[Path]]()
 _KEPT = pytest.StashKey[Path]()
 _SLOW_TURNS = pytest.StashKey[SlowTurns]()
+
+settings.register_profile("any-machine", settings.default, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any-machine")  # on a busy machine the generation of any input may take seconds
 
 _helpers = {path.stem for path in TESTS.rglob("*.py") if not path.stem.startswith("test_")}
 pytest.register_assert_rewrite(*sorted(_helpers - {"conftest", "__init__"}))

@@ -21,7 +21,7 @@ def test_a_cluster_that_loses_a_broker(sskafka_cluster: StartCluster) -> None:
     healthy = status(cluster.bootstrap_servers)
     assert healthy.returncode == 0, healthy
     assert "nothing needs attention" in healthy.stdout
-    assert "3 in 1 topics: 0 offline" in healthy.stdout
+    assert "3 in 1 topic: 0 offline" in healthy.stdout
     cluster.kill(3)
 
     def answer() -> dict[str, Any] | None:

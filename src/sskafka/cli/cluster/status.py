@@ -97,7 +97,8 @@ def _print(found: ClusterStatus) -> None:
         f"{len(health.under_replicated)} under-replicated",
         f"{len(health.not_preferred)} not led by the preferred replica",
     )
-    print(f"partitions  {health.partitions} in {health.topics} topics: {', '.join(counts)}")
+    topics = "1 topic" if health.topics == 1 else f"{health.topics} topics"
+    print(f"partitions  {health.partitions} in {topics}: {', '.join(counts)}")
     if not found.problems:
         print("nothing needs attention")
     for problem in found.problems:
