@@ -41,7 +41,8 @@ class FileSlice:
     def is_damaged(self, data: Buffer) -> bool:
         """Return whether a batch in `data`, the bytes of the slice, is damaged. The slice must start with a batch."""
         behind = self.file.read_at(_OFFSET_BYTES, self.position + self.length)
-        return has_bad_batch(data, self.end_offset, behind)
+        is_cut_off = not behind and len(whole_batches(memoryview(data))) < len(data)  # the file ends within a batch
+        return is_cut_off or has_bad_batch(data, self.end_offset, behind)
 
     def read(self) -> Buffer:
         """Read the whole slice. May block on the disk: use an executor unless the bytes are known to be cached."""

@@ -127,6 +127,16 @@ def test_a_cold_read_is_checked_batch_by_batch(log: Log) -> None:
     assert has_bad_batch(whole)
 
 
+def test_a_cold_read_does_not_pass_on_a_batch_that_the_file_cuts_off(log: Log) -> None:
+    """The bytes of the next segment would follow in the response, as if they belonged to the batch."""
+    segment = log.segments.first
+    limited = FileSlice(segment.file, 0, segment.size_bytes - 5)
+    assert not limited.is_damaged(limited.read()), "the limit of the fetch cut the last batch"
+    with Path(segment.log_path).open("r+b") as file:
+        file.truncate(segment.size_bytes - 5)
+    assert limited.is_damaged(limited.read())
+
+
 @pytest.mark.parametrize("max_bytes", [1, 75, 77, 80, 100, 10_000])
 def test_a_cold_read_does_not_pass_on_a_raised_base_offset(log: Log, max_bytes: int) -> None:
     """Wherever the response is cut off: the next batch or the next segment tells."""
