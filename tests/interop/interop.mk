@@ -1,5 +1,7 @@
 # Programs from outside PyPI: kcat (Debian), Apache Kafka's own tools and broker and Spark's own Kafka connector (Maven Central), against
 # SSKafka and, where that proves the tests, against Apache Kafka itself.
+YARN_TEST := tests/interop/test_spark_yarn.py
+
 .PHONY: apache-kafka spark-kafka interop spark-interop yarn-test differential compatibility
 
 apache-kafka: $(STAMP) ## Fetch Apache Kafka from Maven Central into build/, unless it is there
@@ -12,11 +14,10 @@ interop: $(STAMP) ## Run the tests with kcat, franz-go and Apache Kafka's tools 
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/interop --ignore-glob='*/test_spark_*' $(PYTEST_OPTIONS)
 
 spark-interop: $(STAMP) ## Run the tests with Spark's own Kafka connector, beside ours, and with YARN (needs java, mvn)
-	$(BIN)/python -m pytest -q tests/interop/test_spark_*.py --ignore=tests/interop/$(YARN_TEST) $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest -q $(filter-out $(YARN_TEST),$(wildcard tests/interop/test_spark_*.py)) $(PYTEST_OPTIONS)
 
-YARN_TEST := test_spark_yarn.py
 yarn-test: $(STAMP) ## Send a pipeline to a YARN cluster with HDFS, as docs/deploy-spark.md does (6 minutes; needs java, mvn)
-	$(BIN)/python -m pytest -q tests/interop/$(YARN_TEST) $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest -q $(YARN_TEST) $(PYTEST_OPTIONS)
 
 differential: $(STAMP) ## Ask Apache Kafka and SSKafka the same and compare the answers (SEEDS=1,2,3 chooses random requests)
 	$(BIN)/python -m pytest -q tests/interop/differential $(PYTEST_OPTIONS)
