@@ -1,6 +1,6 @@
 from collections.abc import Callable
 
-from sskafka.runtime.timer_wheel import TICK_MS, TimerWheel
+from sskafka.runtime.timer_wheel import CANCELLED_MAX, TICK_MS, TimerWheel
 
 
 class ManualClock:
@@ -99,3 +99,32 @@ def test_a_timer_that_fails_does_not_keep_others_from_going_off() -> None:
     wheel.schedule(100, lambda: fired.append("later"))
     clock.advance(200)
     assert fired == ["same tick", "later"]
+
+
+def test_cancelled_timers_do_not_stay_for_as_long_as_a_client_wants() -> None:
+    """Produce requests with a timeout of weeks, each of them answered at once, beside requests that wait."""
+    clock, wheel, fired = make()
+    for number in range(10):
+        wheel.schedule(100 * (number + 1), lambda number=number: fired.append(str(number)))
+    for _ in range(20 * CANCELLED_MAX):
+        wheel.schedule(2**31 - 1, lambda: fired.append("no")).cancel()
+        clock.advance(0.01)
+    assert wheel.size <= 2 * CANCELLED_MAX
+    clock.advance(2000)
+    assert fired == [str(number) for number in range(10)]
+
+
+def test_timers_that_are_cancelled_while_others_fire() -> None:
+    clock, wheel, fired = make()
+    later = [wheel.schedule(50 + index % 2 * 60_000, lambda: fired.append("no")) for index in range(5 * CANCELLED_MAX)]
+
+    def cancel_all() -> None:
+        fired.append("first")
+        for timer in later:
+            timer.cancel()
+
+    wheel.schedule(40, cancel_all)
+    wheel.schedule(70_000, lambda: fired.append("last"))
+    clock.advance(100_000)
+    assert fired == ["first", "last"]
+    assert wheel.size == 0
