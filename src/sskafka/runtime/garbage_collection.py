@@ -2,7 +2,8 @@
 
 A full collection looks at every object of the process, and nothing else runs meanwhile: a broker with 10,000 partitions
 paused for 0.2 seconds, again and again while it grew. Objects that have survived a full collection are in use, so they
-are excluded from later collections (`gc.freeze`). The next full collection looks at newer objects only.
+are excluded from later collections (`gc.freeze`). The next full collection looks at newer objects only. Cycles that
+become garbage after they were frozen stay for long, so requests must not be part of a cycle when they are done.
 
 Frozen objects are freed as before when their last reference goes. Only cycles of them need the collector, such as those
 of deleted topics. So the next full collection looks at all objects again if the process has grown by half since the
@@ -50,7 +51,9 @@ class ShortPauses:
             self._thawed_s, self._is_thawed = now_s, True
             gc.unfreeze()
         else:
+            gc.collect()  # cycles that became garbage since the full collection must not be frozen
             gc.freeze()
+            self._collections = _full_collections()
 
 
 async def keep_pauses_short() -> None:

@@ -77,6 +77,28 @@ gc.collect()
 print(longest_s, time.thread_time() - began_s)
 """
 
+REQUESTS = """
+import gc, sys
+from collections import deque
+from sskafka.runtime.garbage_collection import ShortPauses
+
+class Request:
+    def __init__(self):
+        self.slot = [self]
+
+short, waiting = ShortPauses(lambda: 0.0), deque(maxlen=200)
+gc.collect()
+short.look()
+before = sys.getallocatedblocks()
+for number in range(300_000):
+    waiting.append(Request())
+    if not number % 5_000:
+        gc.collect()
+    elif number % 5_000 == 4_999:
+        short.look()
+print(sys.getallocatedblocks() - before)
+"""
+
 
 def output_of(script: str) -> list[str]:
     return subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True).stdout.split()
@@ -94,3 +116,9 @@ def test_cycles_of_frozen_objects_are_collected_when_the_process_has_grown() -> 
 def test_a_process_that_does_not_grow_is_not_examined_again() -> None:
     longest_s, all_at_once_s = map(float, output_of(STEADY))
     assert longest_s < all_at_once_s / 5
+
+
+def test_cycles_that_became_garbage_since_the_full_collection_are_not_frozen() -> None:
+    """Requests that wait and then are done: 300,000 of them, 200 at a time."""
+    (blocks,) = map(int, output_of(REQUESTS))
+    assert blocks < 80_000, "more than those that were waiting at a full collection"

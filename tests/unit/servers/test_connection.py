@@ -1,8 +1,10 @@
 """One connection with a transport made of lists: framing, order of responses, back-pressure, how connections end."""
 
 import asyncio
+import gc
 import struct
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -214,6 +216,31 @@ def test_the_time_that_a_request_is_parked_is_counted_apart() -> None:
     assert parked.parked_local.total_time_ns + parked.parked_remote.total_time_ns == parked.parked_total.total_time_ns
     assert sum(parked.parked_remote.latency_buckets) == 1
     assert sum(harness.listener.apis[ECHO].counters.parked_total.latency_buckets) == 0
+
+
+def test_an_answered_request_is_freed_without_the_garbage_collector() -> None:
+    """The parked operation has the slot, and the slot has the operation's method to call when the client leaves."""
+
+    class Operation:
+        def __init__(self, slot: ResponseSlot) -> None:
+            self.slot = slot
+
+        def cancel(self) -> None: ...
+
+    harness = Harness()
+    connection, _ = harness.connect()
+    feed(connection, frame(PARK, 1))
+    operation = Operation(harness.parked[0][0])
+    operation.slot.on_abandoned = operation.cancel
+    harness.complete(0)
+    freed = weakref.ref(operation)
+    gc.disable()
+    try:
+        del operation
+        harness.parked.clear()
+        assert freed() is None
+    finally:
+        gc.enable()
 
 
 def test_the_time_for_which_a_quota_mutes_a_connection_is_counted() -> None:

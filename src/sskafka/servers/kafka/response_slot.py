@@ -27,6 +27,7 @@ class ResponseSlot:
 
     def complete(self, response: Response) -> None:
         assert self.response is None, "a request is answered once"
+        self.on_abandoned = None  # it refers to the parked operation, which refers to this slot
         self.response = response if self.finish is None else self.finish(response)
         self._api.counters.observe_parked(self._received_ns, self._parked_ns, perf_counter_ns())
         self._connection.settle()
