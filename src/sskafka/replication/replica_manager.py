@@ -254,9 +254,12 @@ class ReplicaManager:
         """Wake the followers of quiet partitions. Those of the others received the high watermark with new records, and
         a response without records would make the next records wait for their next fetch."""
         noted, self._followers_to_wake = self._followers_to_wake, {}
-        quiet = [partition for partition, end_offset in noted.items() if partition.log_end_offset == end_offset]
-        for partition in noted.keys() - quiet:
-            self.wake_followers_later(partition)
+        quiet = []
+        for partition, end_offset in noted.items():  # in a fixed order: simulations repeat their runs
+            if partition.log_end_offset == end_offset:
+                quiet.append(partition)
+            else:
+                self.wake_followers_later(partition)
         _notify(waiter for partition in quiet for waiter in list(partition.follower_waiters))
 
     # -- lagging followers
