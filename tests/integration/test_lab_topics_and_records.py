@@ -36,21 +36,25 @@ def fill(lab: LabCluster, topic_partition: str, payloads: list[str]) -> None:
 # -- 4.1 control plane
 
 
-def test_every_broker_is_up_and_knows_that_broker_1_leads(lab: LabCluster) -> None:
+def test_every_broker_is_up_and_knows_the_leader(lab: LabCluster) -> None:
+    """Broker 1 leads unless the machine stands still for seconds: then the others elect a leader without it."""
+    leader = lab.leader()
     answers = [lab.call("GET", node_id, "/healthcheck") for node_id in lab.node_ids]
-    assert answers == [(200, {"status": "up", "broker_id": number, "leader_broker_id": 1}) for number in range(1, 6)]
+    assert answers == [
+        (200, {"status": "up", "broker_id": number, "leader_broker_id": leader}) for number in range(1, 6)
+    ]
 
 
 def test_the_leader_creates_a_topic_once(lab: LabCluster) -> None:
     body = topic_body("created", 3)
-    created = lab.call("POST", 1, "/admin/v1/topics", body)
+    created = lab.call("POST", lab.leader(), "/admin/v1/topics", body)
     assert created == (201, {"topic_name": "created", "partitions": partition_list("created", 3)})
-    assert lab.call("POST", 1, "/admin/v1/topics", body) == (409, {"detail": "topic created already exists"})
+    assert lab.call("POST", lab.leader(), "/admin/v1/topics", body) == (409, {"detail": "topic created already exists"})
 
 
 @pytest.mark.parametrize("name", ["with-dash", "", "two words", "ä", "."])
 def test_a_name_that_no_topic_may_have(lab: LabCluster, name: str) -> None:
-    answer = lab.call("POST", 1, "/admin/v1/topics", topic_body(name, 1))
+    answer = lab.call("POST", lab.leader(), "/admin/v1/topics", topic_body(name, 1))
     assert answer.status == 400
     assert answer.body["detail"]
 
@@ -71,13 +75,14 @@ def test_a_name_that_no_topic_may_have(lab: LabCluster, name: str) -> None:
     ],
 )
 def test_whoever_does_not_lead_says_who_does(lab: LabCluster, method: str, path: str, body: object) -> None:
-    for follower in (2, 5):
-        assert lab.call(method, follower, path, body) == (421, {"detail": "leader is 1, can't accept"})
+    leader = lab.leader()
+    for follower in lab.others(leader):
+        assert lab.call(method, follower, path, body) == (421, {"detail": f"leader is {leader}, can't accept"})
 
 
 def test_every_broker_writes_topics_into_its_metadata_log(lab: LabCluster) -> None:
     lab.create("journaled", 2)
-    assert lab.call("DELETE", 1, "/admin/v1/topics/journaled").status == 204
+    assert lab.call("DELETE", lab.leader(), "/admin/v1/topics/journaled").status == 204
     for node_id in lab.node_ids:
         wait_until(lambda at=node_id: "delete-topic" in lab.journal(at)[-1], f"broker {node_id} has both lines")
         created, deleted = (line.split(" ", 3) for line in lab.journal(node_id)[-2:])
@@ -91,7 +96,7 @@ def test_every_broker_writes_topics_into_its_metadata_log(lab: LabCluster) -> No
 def test_the_leader_lists_topics(lab: LabCluster) -> None:
     for name, count in (("listed", 4), ("alsolisted", 1)):
         lab.create(name, count)
-    status, body = lab.call("GET", 1, "/admin/v1/topics")
+    status, body = lab.call("GET", lab.leader(), "/admin/v1/topics")
     assert status == 200
     listed = {topic["topic_name"]: topic["partitions"] for topic in body["topics"]}
     assert listed["listed"] == partition_list("listed", 4)
@@ -104,9 +109,9 @@ def test_the_leader_lists_topics(lab: LabCluster) -> None:
 def test_a_deleted_topic_is_gone_and_can_be_made_again(lab: LabCluster) -> None:
     lab.create("deleted")
     lab.produce("deleted-1", "k", "lost with its topic")
-    assert lab.call("DELETE", 1, "/admin/v1/topics/deleted") == (204, None)
+    assert lab.call("DELETE", lab.leader(), "/admin/v1/topics/deleted") == (204, None)
     assert "deleted" not in lab.topic_names()
-    assert lab.call("DELETE", 1, "/admin/v1/topics/deleted").status == 404
+    assert lab.call("DELETE", lab.leader(), "/admin/v1/topics/deleted").status == 404
     assert lab.produce("deleted-1", "k", "p").status == 404
     lab.create("deleted")
     assert lab.payloads("deleted-1") == []
@@ -119,11 +124,11 @@ def test_produced_records_are_in_the_partition_log_in_order(lab: LabCluster) -> 
     lab.create("produced", 3)
     for number, text in enumerate(("my new message!", "my second message!", "my third message!"), 1):
         assert lab.produce("produced-1", f"msg{number}", text) == (204, None)
-    (log,) = lab.partition_files(1, "produced-1", ".log")
+    (log,) = lab.partition_files(lab.leader(), "produced-1", ".log")
     assert log.name == "00000000000000000000.log"
     lines = ["0 msg1 my new message!", "1 msg2 my second message!", "2 msg3 my third message!"]
-    assert lab.stored_lines(1, "produced-1") == lines
-    assert lab.stored_lines(1, "produced-2") == []
+    assert lab.stored_lines(lab.leader(), "produced-1") == lines
+    assert lab.stored_lines(lab.leader(), "produced-2") == []
 
 
 @pytest.mark.parametrize("topic_partition", ["unknown-1", "counted-3", "counted-0", "counted"])
@@ -151,7 +156,7 @@ def test_records_are_consumed_behind_an_offset_up_to_a_number(lab: LabCluster) -
 def test_a_record_needs_no_key(lab: LabCluster) -> None:
     lab.create("keyless")
     body = {"topic_partition": "keyless-1", "payload": "this is my new message!", "acks": "all"}
-    assert lab.call("POST", 1, "/data/v1/produce", body).status == 204
+    assert lab.call("POST", lab.leader(), "/data/v1/produce", body).status == 204
     assert lab.payloads("keyless-1") == ["this is my new message!"]
 
 
@@ -166,7 +171,7 @@ def test_bodies_are_json_whatever_their_header_says(lab: LabCluster) -> None:
     lab.create("headers")
     for content_type in ("application-json", "application/x-www-form-urlencoded", "text/plain"):
         answer = httpx.post(
-            f"http://{lab.http_address(1)}/data/v1/produce",
+            f"http://{lab.http_address(lab.leader())}/data/v1/produce",
             content='{"topic_partition": "headers-1", "key": "k", "payload": "p", "acks": "1"}',
             headers={"Content-Type": content_type},
             trust_env=False,
@@ -189,7 +194,7 @@ def test_a_long_log_has_segments_in_binary_with_an_index(lab: LabCluster) -> Non
     payloads = [f"{number:04}" * 250 for number in range(120)]
     for begin in range(0, 120, 4):
         fill(lab, "segmented-1", payloads[begin : begin + 4])
-    logs = lab.partition_files(1, "segmented-1", ".log")
+    logs = lab.partition_files(lab.leader(), "segmented-1", ".log")
     first_offsets = [int(file.stem) for file in logs]
     assert len(logs) >= 4
     assert all(file.stat().st_size <= SEGMENT_BYTES for file in logs)
@@ -207,5 +212,5 @@ def test_a_long_log_has_segments_in_binary_with_an_index(lab: LabCluster) -> Non
 def test_replicas_are_named_everywhere_as_text(lab: LabCluster) -> None:
     """Only /healthcheck has numbers."""
     lab.create("named")
-    topics = lab.call("GET", 1, "/admin/v1/topics").body["topics"]
+    topics = lab.call("GET", lab.leader(), "/admin/v1/topics").body["topics"]
     assert {tuple(part["replica_brokers"]) for topic in topics for part in topic["partitions"]} == {tuple(REPLICAS)}
