@@ -1,12 +1,13 @@
 """Latency of a pipeline: from the producer of a record to a read_committed consumer.
 
-    python -m benchmarks.spark_latency [--rounds 3] [--seconds 30] [--rate 20] [--burst 500000] [--brokers 3]
+    python -m benchmarks.spark_latency [--rounds 3] [--seconds 30] [--rate 20] [--burst 500000] [--before DIR]
 
 Three jobs copy a topic to another topic with the same trigger, on the same brokers, one at a time, round by round:
 
     sskafka        a pipeline with SSKafka's connector, exactly-once
     kafka          the same pipeline file with Spark's own connector, which is at-least-once
     kafka, plain   Spark's own connector in a job without SSKafka, in a session with Spark's defaults
+    before         with --before: the pipeline with the connector of another checkout, as it is in DIR/src, exactly-once
 
 Each round starts a new job and measures
 - start: from the start of the job's process to its first record at the consumer,
@@ -44,7 +45,8 @@ from sskafka.pipelines.connector.delivery import deliver
 from sskafka.pipelines.connector.encode import Row, framed, payloads
 from sskafka.pipelines.connector.planning import ClusterSession
 
-OURS, SPARKS_OWN, PLAIN = "sskafka", "kafka", "kafka, plain"
+OURS, SPARKS_OWN, PLAIN, BEFORE = "sskafka", "kafka", "kafka, plain", "before"
+EXACTLY_ONCE = (OURS, BEFORE)
 GOAL_OF_PLAIN = 0.4
 PARTITIONS = 3
 START_S_MAX = 180.0
@@ -195,10 +197,10 @@ def command_of(
         arguments = [bootstrap, source, target, str(directory / "checkpoint"), options.trigger, jars]
         return [sys.executable, "-m", "benchmarks.spark_job", *arguments]
     file = directory / "latency.yaml"
-    guarantee = "exactly-once" if job == OURS else "at-least-once"
+    guarantee = "exactly-once" if job in EXACTLY_ONCE else "at-least-once"
     file.write_text(
         PIPELINE.format(
-            connector=job,
+            connector=OURS if job in EXACTLY_ONCE else job,
             source=source,
             target=target,
             guarantee=guarantee,
@@ -210,12 +212,19 @@ def command_of(
     return [program, "pipeline", "run", str(file), "--bootstrap-server", bootstrap, "--conf", f"spark.jars={jars}"]
 
 
+def environment_of(job: str, options: argparse.Namespace) -> dict[str, str]:
+    """Return the environment of the job's process; the other checkout is found on Python's path."""
+    if job != BEFORE:
+        return dict(os.environ)
+    return {**os.environ, "PYTHONPATH": str(Path(options.before, "src").resolve())}
+
+
 @contextlib.contextmanager
-def running(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def running(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     """Run the job as a process, which is ended with SIGTERM."""
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True, env=environment
         )
     try:
         yield process
@@ -249,7 +258,7 @@ def measured(job: str, number: int, broker: Broker, options: argparse.Namespace)
         command = command_of(job, broker.bootstrap, source, target, directory, options)
         received = Received(broker.bootstrap, target)
         began = time.monotonic()
-        with running(command, directory / "job.log") as process:
+        with running(command, directory / "job.log", environment_of(job, options)) as process:
 
             def wait_for(is_enough: Callable[[], bool], timeout_s: float) -> None:
                 received.wait_for(is_enough, timeout_s, lambda: process.poll() is None)
@@ -270,7 +279,7 @@ def measured(job: str, number: int, broker: Broker, options: argparse.Namespace)
             result.rows_a_second = sent / (time.monotonic() - burst_began)
             result.duplicates = received.duplicates + received.unnumbered - sent
         received.close()
-    if job == OURS and result.duplicates:
+    if job in EXACTLY_ONCE and result.duplicates:
         raise RuntimeError(f"{result.duplicates} records came twice through a job that is exactly once")
     return result
 
@@ -307,7 +316,10 @@ def main() -> None:
     parser.add_argument("--brokers", type=int, default=3)
     parser.add_argument("--trigger", default="0 seconds")
     parser.add_argument("--jobs", nargs="+", choices=[OURS, SPARKS_OWN, PLAIN], default=[OURS, SPARKS_OWN, PLAIN])
+    parser.add_argument("--before", metavar="DIR", default="", help="another checkout, whose pipeline is measured too")
     options = parser.parse_args()
+    if options.before:
+        options.jobs = [*options.jobs, BEFORE]
     kind: BrokerKind = sskafka_kind() if options.brokers == 1 else ClusterKind(sskafka_kind(), options.brokers)
     rounds: dict[str, list[Round]] = {job: [] for job in options.jobs}
     with tempfile.TemporaryDirectory() as directory, kind.running(Path(directory)) as broker:

@@ -3,22 +3,20 @@
 from collections.abc import Generator
 from typing import Any
 
-from sink_run import Process, Simulation
-from sink_world import World
+from sink_run import Simulation
+from sink_spark import Process
+from sink_world import BrokersAwayError, World, epoch_of
 
 from sskafka.client.transactions import Transaction
-from sskafka.pipelines.connector.commit_protocol import (
+from sskafka.pipelines.connector.commit_effects import (
     AbortOlder,
-    Attempt,
     CommitParts,
-    CommitProtocol,
     FenceDriver,
-    Handover,
-    Plan,
     ReadDecision,
     Steps,
     WriteDecision,
 )
+from sskafka.pipelines.connector.commit_protocol import Attempt, CommitProtocol, Handover, Plan
 from sskafka.pipelines.connector.decision import Decision, Fate, Part
 
 
@@ -163,6 +161,46 @@ class CommitsOtherPartsUndecided(CommitProtocol):
         return handed.decision
 
 
+class LooksUpBehindOpenTransactions(CommitProtocol):
+    """A part is looked up while an attempt that failed hides it; two-phase transactions do so forever."""
+
+    def _parts_committed(self, held: Decision) -> Steps[Decision]:
+        steps = super()._parts_committed(held)
+        answer = None
+        while True:
+            try:
+                effect = steps.send(answer)
+            except StopIteration as stop:
+                return stop.value
+            answer = None if isinstance(effect, AbortOlder) else (yield effect)
+
+
+class RecordsWhatItCannotSee(CommitProtocol):
+    """A part that cannot be looked up at the moment counts as forgotten for good."""
+
+    def _fate_of_refused(self, part: Part) -> Steps[Fate]:
+        try:
+            return (yield from super()._fate_of_refused(part))
+        except BrokersAwayError:
+            return Fate.UNKNOWN
+
+
+class RecoversWhatItDoesNotOwn(CommitProtocol):
+    """Recovery does nothing if the query is claimed already, by a step before it."""
+
+    def recover(self) -> Steps[Decision]:
+        yield from self.claim()
+        return (yield ReadDecision())
+
+
+class DeclaresWhatHasChanged(CommitProtocol):
+    """An operator declares a batch that a run, or another operator, has completed since."""
+
+    def declare(self, batch: int, shown: Decision | None, *, written: bool) -> Steps[Decision]:
+        driver, last = yield from self._fence_and_read()
+        return (yield from self._change(self._or_nothing(last).declared(batch, written=written), driver))
+
+
 class LeavesTheHandoverInPlace(Simulation):
     """Two tasks take the same handover, and write in one transaction."""
 
@@ -192,6 +230,27 @@ class SweepsNewerEpochs(Simulation):
         return _SweepsEverything(rng, two_phase=two_phase)
 
 
+class _LeavesOlderEpochs(World):
+    def _abort_leftovers(self, epoch: int) -> Generator[Any, Any, None]:
+        found: list[str] = yield self._listed
+        for name in [name for name in found if epoch_of(name) == epoch]:
+            yield from self._abort_if_possible(Transaction(name, 1, self.producers[name].epoch))
+
+
+class SweepsOnce(Simulation):
+    """What a sweep has not found, because its coordinator changed, stays open as long as the run goes on."""
+
+    def make_world(self, rng: Any, *, two_phase: bool) -> World:
+        return _LeavesOlderEpochs(rng, two_phase=two_phase)
+
+
+class KeepsItsRunWhenItIsStartedAgain(Simulation):
+    """A query that is started again in the same process is the same run, which has given up a batch."""
+
+    def run_name(self, number: int) -> str:
+        return "run"
+
+
 PROTOCOL_BUGS: tuple[type[CommitProtocol], ...] = (
     AbortsDecidedBatches,
     DecidesUnseen,
@@ -207,8 +266,18 @@ PROTOCOL_BUGS: tuple[type[CommitProtocol], ...] = (
     LeavesFailedAttemptsOpen,
     TakesARefusedHandoverForDone,
     CommitsOtherPartsUndecided,
+    LooksUpBehindOpenTransactions,
+    RecordsWhatItCannotSee,
+    RecoversWhatItDoesNotOwn,
+    DeclaresWhatHasChanged,
 )
-OTHER_BUGS: tuple[type[Simulation], ...] = (LeavesTheHandoverInPlace, SharesIdsBetweenAttempts, SweepsNewerEpochs)
+OTHER_BUGS: tuple[type[Simulation], ...] = (
+    LeavesTheHandoverInPlace,
+    SharesIdsBetweenAttempts,
+    SweepsNewerEpochs,
+    SweepsOnce,
+    KeepsItsRunWhenItIsStartedAgain,
+)
 
 
 def simulation_with(bug: type[CommitProtocol]) -> type[Simulation]:

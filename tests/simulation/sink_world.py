@@ -1,7 +1,8 @@
 """A model of the brokers that a sink talks to: transaction coordinator, control topic, and the topic it writes.
 
 Transactions are those of the first version: an initialized id fences and aborts, an end may be repeated, a timeout
-aborts. What the protocol asks for in one effect, but clients do in several requests, is several steps here.
+aborts. What the protocol asks for in one effect, but clients do in several requests, is several steps here. Readers
+that want committed records wait for the first open transaction.
 """
 
 import random
@@ -11,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sskafka.client.transactions import Transaction
-from sskafka.pipelines.connector import commit_protocol as effects
-from sskafka.pipelines.connector.commit_protocol import Condition
+from sskafka.pipelines.connector import commit_effects as effects
+from sskafka.pipelines.connector.commit_effects import Condition
 from sskafka.pipelines.connector.decision import Decision, Fate, Part, Phase
 
 DRIVER = "driver"
+OPERATOR = "operator"
 TIMEOUT_MS = 1_000
 RESERVE_MS = 200
 
@@ -33,16 +35,11 @@ class Producer:
     epoch: int = 0
     state: str = "Empty"
     rows: list[str] = field(default_factory=list)
+    first_offset: int | None = None
+    """Where the rows of the open transaction begin."""
     start_ms: float = 0
     decision: Decision | None = None
     """Written in the open transaction of the driver: it counts when the transaction is committed."""
-
-
-@dataclass(slots=True)
-class Later:
-    """The answer comes in a later step: the client asks again, and hears what holds by then."""
-
-    answer: Any
 
 
 class World:
@@ -54,6 +51,12 @@ class World:
         self.fates: dict[Transaction, bool] = {}
         self.control: list[Decision] = []
         self.topic: set[str] = set()
+        self.excused_lost: set[str] = set()
+        self.excused_double: set[str] = set()
+        """Rows of a batch that an operator has declared written, or missing."""
+        self.sweeps_that_miss = 0
+        """How many sweeps do not find a transaction, though everything else is in order."""
+        self._next_offset = 0
         self.faults = True
         self.timed_out_after_decision = 0
         self._next_timeout_ms = 0.0
@@ -76,10 +79,15 @@ class World:
         producer.state = "Empty"
         return Transaction(name, 1, producer.epoch)
 
-    def add(self, transaction: Transaction, row: str) -> None:
+    def add(self, transaction: Transaction, row: str) -> int:
+        """Write a row, and return its offset."""
         producer = self._producer(transaction)
         self._open(producer)
         producer.rows.append(row)
+        offset, self._next_offset = self._next_offset, self._next_offset + 1
+        if producer.first_offset is None:
+            producer.first_offset = offset
+        return offset
 
     def add_decision(self, transaction: Transaction, decision: Decision) -> None:
         """Write a decision in the driver's transaction, which stays open."""
@@ -90,7 +98,7 @@ class World:
     def _open(self, producer: Producer) -> None:
         if producer.state != "Ongoing":
             producer.state, producer.start_ms, producer.rows = "Ongoing", self.now_ms, []
-            producer.decision = None
+            producer.decision = producer.first_offset = None
 
     def _producer(self, transaction: Transaction) -> Producer:
         producer = self.producers[transaction.transactional_id]
@@ -113,10 +121,22 @@ class World:
         self.fates[transaction] = True
         if producer.decision is not None:
             self._check_owner(producer.decision)
+            self._note_declared(producer.decision)
             self.control.append(producer.decision)
         for row in producer.rows:
-            assert row not in self.topic, f"row {row} is there twice"
+            assert row not in self.topic or row in self.excused_double, f"row {row} is there twice"
             self.topic.add(row)
+
+    def _note_declared(self, decision: Decision) -> None:
+        """An operator decides by hand what becomes of a batch that is partly there."""
+        last = self.last
+        if last is None or last.phase is not Phase.PARTIAL or not decision.owner.session.startswith(OPERATOR):
+            return
+        if decision.is_committed:
+            fate, excused = Fate.ABORTED, self.excused_lost
+            if decision.batch != last.batch:
+                fate, excused = Fate.COMMITTED, self.excused_double
+            excused.update(row for part in last.parts_that(fate) for row in rows_of(last.batch, part.slot))
 
     def _abort(self, name: str, producer: Producer, cause: str, *, by_timeout: bool = False) -> None:
         transaction = Transaction(name, 1, producer.epoch)
@@ -147,14 +167,14 @@ class World:
     # -- what the protocol asks for
 
     def perform(self, effect: effects.Effect) -> Any:
-        """The answer, `Later`, or a generator of further steps."""
+        """A request, or a generator of several."""
         match effect:
             case effects.FenceDriver():
-                return self.initialize(DRIVER)
+                return lambda: self.initialize(DRIVER)
             case effects.ReadDecision():
-                return self.last
+                return lambda: self.last
             case effects.PeekDecision():
-                return self._peek()
+                return self._peek
             case effects.WriteDecision(decision, driver):
                 return self._write(decision, driver)
             case effects.InspectParts(parts):
@@ -162,34 +182,44 @@ class World:
             case effects.CommitParts(parts):
                 return self._in_any_order(self._commit_part, parts)
             case effects.AbortPart(part):
-                return self._abort_exactly(part.transaction)
+                return self._abort_if_possible(part.transaction)
             case effects.LookUp(part):
-                return self.fates.get(part.transaction)
+                return lambda: self._look_up(part)
             case effects.AbortOlder(epoch):
                 return self._abort_older(epoch)
             case effects.AbortLeftovers(epoch):
                 return self._abort_leftovers(epoch)
             case effects.Pause():
-                return None
+                return lambda: None
 
     def _peek(self) -> Decision | None:
         stale = self.faults and len(self.control) > 1 and self.rng.random() < 0.1
         return self.control[-2] if stale else self.last
 
-    def _write(self, decision: Decision, driver: Transaction) -> Any:
-        if self.producers[DRIVER].epoch != driver.producer_epoch:
+    def _write(self, decision: Decision, driver: Transaction) -> Generator[Any, Any, bool]:
+        try:
+            yield lambda: self.add_decision(driver, decision)
+            yield lambda: self.end(driver, commit=True)
+            if self.faults and self.rng.random() < 0.05:  # the client asks again, and hears what holds by then
+                yield lambda: self.end(driver, commit=True)
+        except FencedProducerError:
             return False
-        self.add_decision(driver, decision)
-        self._commit(driver, self.producers[DRIVER])
-        if self.faults and self.rng.random() < 0.05:
-            return Later(lambda: self.producers[DRIVER].epoch == driver.producer_epoch)
         return True
+
+    def _look_up(self, part: Part) -> bool | None:
+        """What readers see of a part: they wait for a transaction that is open before it."""
+        assert part.place is not None
+        for producer in self.producers.values():
+            first = producer.first_offset
+            if producer.state == "Ongoing" and first is not None and first < part.place.offset:
+                raise BrokersAwayError("an open transaction hides the part")
+        return self.fates.get(part.transaction)
 
     def _check_owner(self, decision: Decision) -> None:
         """Only the owner of an epoch decides in it; a claim carries over what was decided before."""
         before = () if self.last is None else self.last.transactions
         new = [part.transaction for part in decision.parts if part.transaction not in before]
-        epochs = {epoch_of(transaction.transactional_id) for transaction in new if transaction[0] != DRIVER}
+        epochs = {epoch_of(transaction.transactional_id) for transaction in new if transaction[0] not in {DRIVER, ""}}
         assert epochs <= {decision.epoch}, f"transactions of epochs {epochs} are decided in epoch {decision.epoch}"
 
     def _in_any_order(self, ask: Callable[[Part], Any], parts: tuple[Part, ...]) -> Generator[Any, Any, list[Any]]:
@@ -216,21 +246,36 @@ class World:
         with suppress(FencedProducerError):
             self.end(transaction, commit=False)
 
+    def _abort_if_possible(self, transaction: Transaction) -> Generator[Any, Any, None]:
+        """Brokers that are away leave it open, and nobody is told."""
+        with suppress(BrokersAwayError):
+            yield lambda: self._abort_exactly(transaction)
+
+    def _listed(self) -> list[str]:
+        """The ids with an open transaction, without those whose coordinator changes at this moment."""
+        found = self.open_ids()
+        if found and self.sweeps_that_miss:
+            self.sweeps_that_miss -= 1
+            return []
+        return [name for name in found if not self.faults or self.rng.random() > 0.05]
+
     def _abort_older(self, epoch: int) -> Generator[Any, Any, None]:
-        for name in [name for name in self.open_ids() if self.is_older(name, epoch)]:
-            yield lambda name=name: self._fence_if_open(name)
+        yield from self._fence_older((yield self._listed), epoch)
+
+    def _fence_older(self, names: list[str], epoch: int) -> Generator[Any, Any, None]:
+        for name in names:
+            if self.is_older(name, epoch):
+                yield lambda name=name: self.initialize(name)
 
     def is_older(self, name: str, epoch: int) -> bool:
         return epoch_of(name) < epoch
 
-    def _fence_if_open(self, name: str) -> None:
-        self.initialize(name)
-
     def _abort_leftovers(self, epoch: int) -> Generator[Any, Any, None]:
-        names = [name for name in self.open_ids() if epoch_of(name) == epoch]
-        seen = [Transaction(name, 1, self.producers[name].epoch) for name in names]
+        found: list[str] = yield self._listed
+        seen = [Transaction(name, 1, self.producers[name].epoch) for name in found if epoch_of(name) == epoch]
         for transaction in seen:
-            yield lambda transaction=transaction: self._abort_exactly(transaction)
+            yield from self._abort_if_possible(transaction)
+        yield from self._fence_older(found, epoch)
 
 
 def epoch_of(name: str) -> int:

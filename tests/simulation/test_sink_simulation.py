@@ -24,3 +24,5 @@ def test_runs_are_not_idle() -> None:
     assert 40 < sum(run.world.two_phase for run in runs) < 160
     assert sum(len(run.world.control) for run in runs) > 2_500
     assert sum(run.handed for run in runs) > 50
+    assert sum(run.recoveries for run in runs) > 80
+    assert sum(run.is_empty(batch, slot) for run in runs for batch in range(3) for slot in run.slots_of(batch)) > 60

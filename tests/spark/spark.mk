@@ -4,5 +4,6 @@
 class-archive: $(STAMP) ## Store the Java classes of Spark once, so that `make run` and pipelines start with less work
 	-$(BIN)/python -m sskafka.pipelines.class_archive
 
-spark-test: class-archive ## Run the tests of Spark pipelines (some minutes)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/spark --ignore=tests/spark/test_spark_kills.py $(PYTEST_OPTIONS)
+SPARK_PAGES := tests/pages/test_pipelines_page.py tests/pages/test_tutorial_page.py
+spark-test: class-archive ## Run the tests of Spark pipelines, and the pages about them (some minutes)
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal $(SPARK_PAGES) tests/spark --ignore=tests/spark/test_spark_kills.py $(PYTEST_OPTIONS)

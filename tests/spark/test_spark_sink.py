@@ -3,20 +3,25 @@
 import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from cluster_processes import ClusterProcesses
 from pipeline_process import SSKAFKA
+from pyspark.sql import functions as sf
 from sink_process import RECORDS, VISIBLE_WITHIN_S, SinkProgram, assert_each_once_whoever_dies
 from test_spark_source import numbers, read, values
 from waiting import wait_until
 
 from sskafka.pipelines.connector.planning import ClusterSession
+from sskafka.pipelines.connector.topic_batches import TopicBatches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+OTHER_TASK_DONE_S = 5
 
 
 def committed(spark: "SparkSession", bootstrap: str, topic: str, count: int) -> list[int]:
@@ -172,6 +177,32 @@ def test_each_update_of_a_window_is_there_once_whoever_dies(
     expected = sorted((start, count) for start in range(0, 100, 10) for count in (100, 200, 300))
     found = [tuple(map(int, value.split())) for value in program.committed_values(len(expected))]
     assert sorted(found) == expected
+
+
+def test_a_query_of_update_mode_is_started_again_with_the_same_writer(
+    spark: "SparkSession", bootstrap: str, new_topic: Callable[..., str], produce: Callable[..., None], tmp_path: Path
+) -> None:
+    source, sink, place, is_mended = new_topic(2), new_topic(2), str(tmp_path / "checkpoint"), tmp_path / "mended"
+    for partition in (0, 1):
+        produce(source, numbers(partition * 10, partition * 10 + 10), partition)
+
+    @partial(sf.udf, returnType="string", useArrow=False)
+    def checked(value: bytearray) -> str:
+        if value == b"15" and not is_mended.exists():
+            time.sleep(OTHER_TASK_DONE_S)
+            raise ValueError("this task fails")
+        return value.decode()
+
+    reader = spark.readStream.format("sskafka").options(**{"kafka.bootstrap.servers": bootstrap, "subscribe": source})
+    rows = reader.options(startingOffsets="earliest", recordsPerTask="0").load().select(checked("value").alias("value"))
+    options = {"kafka.bootstrap.servers": bootstrap, "topic": sink, "checkpointLocation": place}
+    writer = rows.writeStream.outputMode("update").foreachBatch(TopicBatches(options)).trigger(availableNow=True)
+    writer = writer.option("checkpointLocation", place)
+    with pytest.raises(Exception, match="this task fails"):
+        writer.start().awaitTermination()
+    is_mended.touch()
+    writer.start().awaitTermination()
+    assert committed(spark, bootstrap, sink, 20) == list(range(20))
 
 
 def test_spark_itself_refuses_update_mode_and_the_error_names_it(

@@ -25,7 +25,7 @@ from sskafka.pipelines.java import Java, cache_directory, find_java
 
 CREATE_TIMEOUT_S = 600
 TRAINING = "SSKAFKA_CLASS_ARCHIVE"
-"""The environment variable by which the process that creates an archive tells its child where."""
+"""The environment variable with the path of the archive, for the child process that creates it."""
 MODULE = "sskafka.pipelines.class_archive"
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 

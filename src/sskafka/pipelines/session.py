@@ -178,7 +178,7 @@ def start_session(settings: SessionSettings, tell: Tell = lambda _: None) -> "Sp
 
 
 _early_java: list[Java] = []
-"""What `launch_java_early` has found. A second search would find the JAVA_HOME that it has set."""
+"""The Java that `launch_java_early` has found. A second search would find the JAVA_HOME that it has set."""
 
 
 def launch_java_early(settings: SessionSettings) -> None:
@@ -253,9 +253,9 @@ def check_connect(address: str) -> None:
     for package, module in CONNECT_PACKAGES.items():
         if find_spec(module) is None:
             raise ConnectMissingError(package)
-    place = urlsplit(address)
+    url = urlsplit(address)
     try:
-        host, port = place.hostname or "localhost", place.port or CONNECT_PORT
+        host, port = url.hostname or "localhost", url.port or CONNECT_PORT
         socket.create_connection((host, port), CONNECT_TIMEOUT_S).close()
     except (OSError, ValueError) as error:
         raise ConnectServerError(

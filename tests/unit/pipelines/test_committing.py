@@ -7,7 +7,8 @@ import pytest
 
 from sskafka.client.transactions import Transaction
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.pipelines.connector.commit_protocol import Attempt, Condition, Query
+from sskafka.pipelines.connector.commit_effects import Condition
+from sskafka.pipelines.connector.commit_protocol import Attempt, Query
 from sskafka.pipelines.connector.committing import Committer
 from sskafka.pipelines.connector.decision import Decision, Fate, Owner, Part, Phase, Place
 from sskafka.pipelines.connector.errors import (
@@ -43,6 +44,8 @@ class Cluster:
     crash_at_intent: bool = False
     time_left_ms: float = 60_000
     earlier_prefix: str = ""
+    moving: set[str] = field(default_factory=set)
+    """Ids whose coordinator changes: nobody lists them."""
 
     def step(self, action: Callable[[], None]) -> None:
         """Every change is a step; a crash comes before or after one."""
@@ -96,7 +99,7 @@ class Cluster:
         return Condition(is_open, "Ongoing" if is_open else "CompleteAbort", self.time_left_ms)
 
     def open_transactions(self, prefix: str) -> list[str]:
-        return [name for name in self.open if name.startswith(prefix)]
+        return [name for name in self.open if name.startswith(prefix) and name not in self.moving]
 
     def open_transaction_of(self, transactional_id: str) -> Transaction | None:
         return Transaction(transactional_id, 1, self.epochs[transactional_id])
@@ -358,6 +361,31 @@ def test_an_attempt_with_other_rows_does_not_complete_a_batch() -> None:
         query.commit(NEXT_RUN, 0, again[0], again[1]._replace(digest=99))
     assert cluster.decisions[-1].phase is Phase.PARTIAL
     assert [part.fate for part in cluster.decisions[-1].parts] == [Fate.ABORTED, Fate.COMMITTED]
+
+
+def test_a_batch_that_a_run_has_completed_since_it_was_shown_is_not_declared() -> None:
+    cluster = Cluster()
+    query = SparkQuery(cluster)
+    lost_one_part(cluster, query)
+    shown = query.committer(NEXT_RUN).recover()
+    assert shown.phase is Phase.PARTIAL
+    query.commit(NEXT_RUN, 0, *(query.write(NEXT_RUN, 0, slot, counted=True) for slot in range(SLOTS)))
+    with pytest.raises(ConnectorError, match=r"has changed in the meantime: it is about batch 0, committed"):
+        query.committer("operator").declare(0, shown, written=False)
+    query.commit(NEXT_RUN, 1, query.write(NEXT_RUN, 1, 0))
+    assert sorted(cluster.topic) == [*expected(1), "1/0"]
+
+
+def test_what_a_sweep_could_not_find_is_aborted_by_a_later_one() -> None:
+    cluster = Cluster()
+    query = SparkQuery(cluster)
+    left = query.write(RUN, 0, 0).transaction.transactional_id
+    cluster.moving.add(left)
+    query.commit(NEXT_RUN, 0, query.write(NEXT_RUN, 0, 0))
+    assert left in cluster.open
+    cluster.moving.clear()
+    query.committer(NEXT_RUN).commit(Attempt(1, (query.write(NEXT_RUN, 1, 0),), had_failures=True))
+    assert not cluster.open
 
 
 def test_another_batch_under_a_number_that_is_committed_is_refused() -> None:

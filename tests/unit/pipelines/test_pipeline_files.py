@@ -205,10 +205,10 @@ def test_records_without_a_value(
 def test_what_only_spark_can_find_wrong_has_its_line_too(tmp_path: Path) -> None:
     pipeline = load(tmp_path, FULL.replace("  sql: |\n", "  sql: |\n\n"))
     file = tmp_path / "pipeline.yaml"
-    assert pipeline.place("transform.sql", below=1) == f"{file}:27: transform.sql"
-    assert pipeline.place("sources.orders.expectations[0].check").startswith(f"{file}:17: ")
-    assert pipeline.place("sinks[1].delta.merge_keys").startswith(f"{file}:31: ")
-    assert pipeline.place("nowhere") == "nowhere"
+    assert pipeline.position("transform.sql", below=1) == f"{file}:27: transform.sql"
+    assert pipeline.position("sources.orders.expectations[0].check").startswith(f"{file}:17: ")
+    assert pipeline.position("sinks[1].delta.merge_keys").startswith(f"{file}:31: ")
+    assert pipeline.position("nowhere") == "nowhere"
 
 
 TO_A_TOPIC = MINIMAL.replace("  - console: {}", "  - topic: {topic: out}")

@@ -52,7 +52,7 @@ def test_a_query_that_fails_for_nothing_of_its_own_goes_on() -> None:
 
     queries: list[Any] = [well, Query(failure=TOO_SLOW), Query(failure=Exception("no such column"))]
     restarts = Restarts(start_again)
-    restarts.look_after(queries)
+    restarts.restart_failed(queries)
     assert places == [1]
     assert queries[0] is well
     assert [query.exception() is None for query in queries] == [True, True, False]
@@ -63,6 +63,6 @@ def test_what_fails_again_and_again_has_failed() -> None:
     restarts = Restarts(lambda _: Query(failure=TOO_SLOW))  # type: ignore[arg-type, return-value]
     for _ in range(10):
         before = queries[0]
-        restarts.look_after(queries)
+        restarts.restart_failed(queries)
     assert queries[0] is before
     assert queries[0].exception() is TOO_SLOW

@@ -1,10 +1,15 @@
 """What went wrong in a run, in one sentence, with the place in the user's own code."""
 
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sskafka.pipelines.files.pipeline import load_pipeline
 from sskafka.pipelines.runner.errors import PipelineRunError, explained
+from sskafka.pipelines.runner.reporting import RunReporter
+from sskafka.pipelines.runner.run import _Run
 from sskafka.pipelines.spark_log import VARIABLE, prepare_log, written_log
 
 WORKER = """\
@@ -37,3 +42,17 @@ def test_the_log_is_named_when_spark_has_written_one(tmp_path: Path, monkeypatch
     log.write_text("java.lang.Exception\n")
     assert PipelineRunError("it failed").hint == f"Spark's log {log} has the details"
     assert PipelineRunError("it failed", "try again").hint == "try again"
+
+
+def test_a_run_that_was_replaced_while_spark_started_has_not_ended_well(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("name: a\nsources:\n  a: {topic: a, format: text}\nsinks: [{topic: {topic: out}}]\n")
+    pipeline, stop = load_pipeline(file), threading.Event()
+    reporter = RunReporter(pipeline, "localhost:1", "older", stop, lambda _: None)
+    no_spark: Any = None
+    run = _Run(pipeline, "localhost:1", no_spark, reporter, stop)
+    stop.set()
+    assert run.go("older", lambda _: None, lambda _: None).queries == []  # a stop was requested
+    reporter.taken_over_by = "newer"
+    with pytest.raises(PipelineRunError, match="run newer of the same pipeline has taken over"):
+        run.go("older", lambda _: None, lambda _: None)

@@ -6,7 +6,7 @@ from sskafka.pipelines.files.pipeline import Pipeline
 from sskafka.pipelines.files.sink import TopicSink
 from sskafka.pipelines.files.source import Source
 from sskafka.pipelines.files.transform import SqlTransform
-from sskafka.pipelines.runner.graph import start_details
+from sskafka.pipelines.runner.reporting import start_details
 
 
 def test_sources_steps_and_sinks_without_secrets() -> None:

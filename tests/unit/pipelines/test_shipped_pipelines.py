@@ -36,7 +36,7 @@ def test_files_and_checkpoints_lie_where_the_pipeline_is_run(tmp_path: Path) -> 
 
 def test_a_pipeline_is_pointed_at_other_topics_and_places() -> None:
     pipeline = wired(
-        load_shipped("sessions"), name="mine", topics={"clicks": "a,b"}, places={"parquet": "x", "topic": "y"}
+        load_shipped("sessions"), name="mine", topics={"clicks": "a,b"}, locations={"parquet": "x", "topic": "y"}
     )
     assert pipeline.name == "mine"
     assert pipeline.sources[0].topics == ("a", "b")
@@ -47,7 +47,7 @@ def test_a_pipeline_is_pointed_at_other_topics_and_places() -> None:
     with pytest.raises(WiringError, match="no table 'click'; it has clicks"):
         wired(pipeline, topics={"click": "a"})
     with pytest.raises(WiringError, match="no sink 'delta'; it has parquet, topic"):
-        wired(pipeline, places={"delta": "a"})
+        wired(pipeline, locations={"delta": "a"})
 
 
 def test_names_apart_share_no_topic() -> None:

@@ -79,3 +79,49 @@ def test_batches_of_one_number_are_told_apart_by_their_offsets(tmp_path: Path) -
 def test_batches_of_update_mode_need_the_checkpoint() -> None:
     with pytest.raises(OptionError, match=r"checkpointLocation.* is missing"):
         TopicBatches({"topic": "t"})
+
+
+class Rows:
+    """A table that keeps the options with which it is written, and cannot be written when `fails`."""
+
+    def __init__(self) -> None:
+        self.write = self.sparkSession = self.read = self
+        self.fails = False
+        self.runs: list[str] = []
+
+    def text(self, _path: str) -> "Rows":
+        return self
+
+    def collect(self) -> list[tuple[str]]:
+        return [('{"id": "query"}',)]
+
+    def format(self, _name: str) -> "Rows":
+        return self
+
+    def mode(self, _mode: str) -> "Rows":
+        return self
+
+    def options(self, **options: str) -> "Rows":
+        self.runs.append(options["queryRun"])
+        return self
+
+    def save(self) -> None:
+        if self.fails:
+            raise RuntimeError("a task failed")
+
+
+def test_a_query_that_is_started_again_with_the_same_object_is_another_run() -> None:
+    rows, batches = Rows(), TopicBatches({"topic": "t", "checkpointLocation": "c"})
+    batches(rows, 0)  # type: ignore[arg-type]
+    batches(rows, 1)  # type: ignore[arg-type]
+    rows.fails = True
+    with pytest.raises(RuntimeError):
+        batches(rows, 2)  # type: ignore[arg-type]
+    rows.fails = False
+    batches(rows, 2)  # type: ignore[arg-type]
+    batches(rows, 3)  # type: ignore[arg-type]
+    batches(rows, 3)  # type: ignore[arg-type]
+    first, second, third, fourth, fifth, sixth = rows.runs
+    assert first == second == third
+    assert fourth == fifth
+    assert len({third, fourth, sixth}) == 3

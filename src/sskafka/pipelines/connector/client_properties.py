@@ -19,7 +19,8 @@ SECRET_LENGTH_MIN: Final = 4
 """Shorter secrets are not masked: they occur in other words."""
 
 _SIMILARITY_MIN = 0.9
-"""Of a misspelled property to a known one. Without this check, it would be ignored, and connections be unprotected."""
+"""Minimum similarity of an unknown property to a known one that counts as a misspelling. Without this check, the
+property would be ignored, and connections would be unprotected."""
 _SECRET_NAMES = ("password", "secret", JAAS, "keystore.key", "key.pem")
 _NOT_SECRET_OPTIONS = ("username", "clientId", "scope", "tokenauth")
 _JAVA_NAMES = {

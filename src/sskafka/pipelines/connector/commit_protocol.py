@@ -1,14 +1,15 @@
 """The commit protocol of the sink: how tasks and drivers of a query make each batch visible exactly once. Pure: no I/O.
 
-Every operation is a generator. It yields an effect, which the caller performs, and receives the result. `committing`
-performs the effects on a cluster; the simulation performs them on a model of one, in every order. docs/adr/0016
-describes the states.
+Every operation is a generator. It yields an effect (`commit_effects`), which the caller performs, and receives the
+result. `committing` performs the effects on a cluster; the simulation performs them on a model of one, in every order.
+docs/adr/0016 describes the states.
 
     task      claim ─> epoch E ─> writes in its own transaction, named after E, and leaves it open
     driver    commit: hold E ─> settle earlier decision ─> inspect every part ─> decide ─> commit every part ─> sweep
                       └── next batch of the same process: uses what the last one left, without asking
               record: write the outcome, while Spark begins the next batch
               abort:  hold   ─> decided? complete it : release E, then abort the parts
+    operator  recover: claim ─> settle earlier decision ─> sweep;  declare, move: claim with a changed decision
 
     A small batch of one task, once the batch before it had one part, too:
 
@@ -28,7 +29,7 @@ The rules that make it safe:
    transaction, so that a commit that is still running elsewhere can no longer decide.
 6. Only the task attempt itself initializes the transactional id of an open transaction of the newest epoch: ids
    contain the epoch and the process. A sweep aborts transactions of older epochs, and of its own epoch exactly those
-   that it has seen.
+   that it has seen. It is repeated from time to time, because it does not find a transaction whose coordinator changes.
 7. Spark begins the next batch only after every part of a decided batch is committed: tasks use their transactional ids
    again, which would abort an open part. That the parts are committed may be recorded later. If nobody records it, the
    next owner finds the batch decided, commits its parts again, and looks up those whose ids were used since.
@@ -39,12 +40,26 @@ The rules that make it safe:
    times out like any other; then nothing was decided.
 """
 
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from sskafka.client.transactions import Transaction
 from sskafka.model.ids import TopicPartition
+from sskafka.pipelines.connector.commit_effects import (
+    AbortLeftovers,
+    AbortOlder,
+    AbortPart,
+    CommitParts,
+    FenceDriver,
+    InspectParts,
+    LookUp,
+    Pause,
+    PeekDecision,
+    ReadDecision,
+    Steps,
+    WriteDecision,
+)
 from sskafka.pipelines.connector.decision import NO_BATCH, Decision, Fate, Owner, Part, Phase
 from sskafka.pipelines.connector.errors import (
     CheckpointError,
@@ -54,109 +69,8 @@ from sskafka.pipelines.connector.errors import (
     NotDecidedError,
 )
 
-T = TypeVar("T")
-
 TRIES_MAX = 30
 """Number of times that an operation starts over because another process has taken the driver's id."""
-
-
-@dataclass(frozen=True, slots=True)
-class FenceDriver:
-    """Initialize the transactional id of the query's driver. Result: its `Transaction`."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadDecision:
-    """Read the last committed decision of the query. Result: a `Decision`, or None."""
-
-
-@dataclass(frozen=True, slots=True)
-class PeekDecision:
-    """As `ReadDecision`, but without waiting for open transactions: the result may be older than the last decision."""
-
-
-@dataclass(frozen=True, slots=True)
-class WriteDecision:
-    """Write a decision. Result: False if another process has taken the driver's id; then the record may be there or
-    not."""
-
-    decision: Decision
-    driver: Transaction
-
-
-@dataclass(frozen=True, slots=True)
-class InspectParts:
-    """Ask the coordinators for the states of transactions, in any order. Result: a `Condition` for each part."""
-
-    parts: tuple[Part, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CommitParts:
-    """Commit transactions, in any order. Result: for each part, empty if it is committed, otherwise the reason why it
-    never can be."""
-
-    parts: tuple[Part, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AbortPart:
-    """Abort a transaction that nobody will commit; a failure does no harm."""
-
-    part: Part
-
-
-@dataclass(frozen=True, slots=True)
-class LookUp:
-    """Ask whether the part is visible to read_committed readers. Result: None if that cannot be determined."""
-
-    part: Part
-
-
-@dataclass(frozen=True, slots=True)
-class AbortOlder:
-    """Abort the open transactions of earlier epochs of the query, and fence their producers."""
-
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True)
-class AbortLeftovers:
-    """Abort the open transactions of this epoch, which belong to attempts that failed or were superseded."""
-
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """Wait for a short random time, so that two processes do not fence each other forever."""
-
-    tries: int
-
-
-Effect: TypeAlias = (
-    FenceDriver
-    | ReadDecision
-    | PeekDecision
-    | WriteDecision
-    | InspectParts
-    | CommitParts
-    | AbortPart
-    | LookUp
-    | AbortOlder
-    | AbortLeftovers
-    | Pause
-)
-Steps: TypeAlias = Generator[Effect, Any, T]
-
-
-class Condition(NamedTuple):
-    """The state of a transaction as its coordinator describes it."""
-
-    is_open: bool
-    """Whether the same transaction is neither committed nor aborted."""
-    state: str
-    time_left_ms: float = float("inf")
 
 
 class Query(NamedTuple):
@@ -226,13 +140,52 @@ class CommitProtocol:
         held, driver = yield from self._sweep(held, driver)
         return held.epoch
 
+    def recover(self) -> Steps[Decision]:
+        """Claim the query unless it is claimed; in any case complete what was decided and abort the rest."""
+        held, driver = yield from self._take_over()
+        held, driver = yield from self._settle(held, driver)
+        held, driver = yield from self._sweep(held, driver)
+        return held
+
+    def declare(self, batch: int, shown: Decision | None, *, written: bool) -> Steps[Decision]:
+        """Declare a batch written: its next attempt is dropped; or missing: its next attempt is written completely.
+
+        `shown` is the decision that the administrator has seen. If a run has decided or completed a batch since then,
+        this raises: what was true for the one may lose rows of the other, or write them twice."""
+        driver, last = yield from self._fence_and_read()
+        held = self._or_nothing(last)
+        if held.phase is Phase.DECIDED:
+            raise ConnectorError("the last decision is not settled yet; recover without --declare first")
+        if not held.is_same_batch(self._or_nothing(shown)):
+            raise ConnectorError(
+                f"the last decision of {self._query.name!r} has changed in the meantime: it is about batch "
+                f"{held.batch}, {held.phase}. Nothing was changed; look again before you declare a batch"
+            )
+        return (yield from self._change(held.declared(batch, written=written), driver))
+
+    def move(self) -> Steps[Decision]:
+        """Record the location of a checkpoint that was moved."""
+        driver, last = yield from self._fence_and_read()
+        moved = replace(self._or_nothing(last), checkpoint=self._query.checkpoint)
+        return (yield from self._change(moved, driver))
+
+    def _or_nothing(self, last: Decision | None) -> Decision:
+        return last or Decision(self._query.query_id)
+
+    def _change(self, changed: Decision, driver: Transaction) -> Steps[Decision]:
+        """Write a decision that an administrator made; this claims the query. Nothing is tried again."""
+        claimed = changed.claimed_by(self._query.owner, changed.checkpoint or self._query.checkpoint)
+        if (yield WriteDecision(claimed, driver)):
+            return claimed
+        raise ConnectorError(f"a run of {self._query.name!r} took over in the meantime; stop it and try again")
+
     def _take_over(self) -> Steps[tuple[Decision, Transaction]]:
         for tries in range(TRIES_MAX):
             driver, last = yield from self._fence_and_read()
             if last is not None and last.owner == self._query.owner:
                 return last, driver
             self._refuse_owner(last)
-            claimed = (last or Decision(self._query.query_id)).claimed_by(self._query.owner, self._query.checkpoint)
+            claimed = self._or_nothing(last).claimed_by(self._query.owner, self._query.checkpoint)
             if (yield WriteDecision(claimed, driver)):
                 return claimed, driver
             yield Pause(tries)
@@ -288,9 +241,15 @@ class CommitProtocol:
         return held, driver
 
     def _parts_committed(self, held: Decision) -> Steps[Decision]:
-        """Return the decision with the fate of each part."""
+        """Return the decision with the fate of each part.
+
+        Every part has ended then, committed or not. Open transactions of older epochs can therefore be aborted, and
+        they must be before a part is looked up: readers wait for them, and those of two-phase commits have no timeout.
+        """
         left = tuple(part for part in held.parts if part.fate is not Fate.COMMITTED)
         causes = yield CommitParts(left)
+        if any(causes):
+            yield AbortOlder(held.epoch)
         fates = {}
         for part, cause in zip(left, causes, strict=True):
             fates[part.transaction] = (yield from self._fate_of_refused(part)) if cause else Fate.COMMITTED

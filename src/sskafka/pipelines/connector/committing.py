@@ -14,23 +14,17 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar, assert_never
 
-from sskafka.client.errors import ClientError
+from sskafka.client.errors import ClientError, UnknownTopicError
 from sskafka.client.transactions import Transaction, end
 from sskafka.model.errors import KafkaError
 from sskafka.model.ids import TopicPartition
-from sskafka.pipelines.connector import commit_protocol as effects
+from sskafka.pipelines.connector import commit_effects as effects
 from sskafka.pipelines.connector.checkpoint import place_of
+from sskafka.pipelines.connector.commit_effects import Condition, Steps
 from sskafka.pipelines.connector.commit_log import DRIVER_TIMEOUT_MS, CommitLog
-from sskafka.pipelines.connector.commit_protocol import (
-    Attempt,
-    CommitProtocol,
-    Condition,
-    Handover,
-    Query,
-    Steps,
-)
+from sskafka.pipelines.connector.commit_protocol import Attempt, CommitProtocol, Handover, Query
 from sskafka.pipelines.connector.decision import Decision, Owner, Part, Place
-from sskafka.pipelines.connector.errors import CommitFailedError, DataLossError, ReadTimeoutError
+from sskafka.pipelines.connector.errors import CommitFailedError, ConnectorError, DataLossError, ReadTimeoutError
 from sskafka.pipelines.connector.fetching import read_ranges
 from sskafka.pipelines.connector.offsets import OffsetRange
 from sskafka.pipelines.connector.options import BOOTSTRAP, SinkOptions, source_options
@@ -127,14 +121,22 @@ class ClusterCoordinator:
         return self._session.run(open_transaction_of(self._session.cluster, transactional_id))
 
     def is_visible(self, place: Place) -> bool | None:
-        """Return whether the record is committed; None if it no longer exists, because of retention or compaction."""
+        """Return whether the record is committed; None if it no longer exists, because of retention or compaction.
+
+        Raises if that cannot be determined now: an answer is recorded, and must not depend on the moment."""
         try:
             if self._has_record(place, "read_committed"):
                 return True
             return False if self._has_record(place, "read_uncommitted") else None
-        except (DataLossError, ReadTimeoutError, ClientError, KafkaError) as error:
-            logger.warning("offset %d of %s-%d cannot be looked up: %s", place.offset, *place[:2], error)
+        except (DataLossError, UnknownTopicError) as error:
+            logger.warning("offset %d of %s-%d no longer exists: %s", place.offset, *place[:2], error)
             return None
+        except (ReadTimeoutError, ClientError, KafkaError) as error:
+            raise ConnectorError(
+                f"whether offset {place.offset} of {place.topic}-{place.partition} is committed cannot be determined "
+                f"now: {error}. Nothing was changed; start the query again. If a transaction of another producer is "
+                "open before this offset, that has to end first: `sskafka transaction list` shows it"
+            ) from error
 
     def _has_record(self, place: Place, isolation: str) -> bool:
         partition = TopicPartition(place.topic, place.partition)
@@ -235,10 +237,17 @@ class Committer:
         """Initialize the driver's id, which aborts what a driver of an older run was about to decide."""
         self._coordinator.begin(f"{self._prefix}-driver")
 
-    def recover(self) -> Decision | None:
+    def recover(self) -> Decision:
         """Claim the query: commit what an earlier run has decided, and abort its other transactions."""
-        self.claim()
-        return self._log.read()
+        return self._done(self._protocol.recover())
+
+    def declare(self, batch: int, shown: Decision | None, *, written: bool) -> None:
+        """Declare the batch written or missing, for a query that no run can complete, if `shown` still holds."""
+        self._done(self._protocol.declare(batch, shown, written=written))
+
+    def move(self) -> None:
+        """Record the location of the checkpoint."""
+        self._done(self._protocol.move())
 
     def commit_job(self, transactions: Sequence[Transaction], *, had_failures: bool = False) -> None:
         """Commit the transactions of a batch job. Nothing runs a job again by itself, so no decision is recorded."""
@@ -328,22 +337,32 @@ class Committer:
         return None if part.place is None else self._coordinator.is_visible(part.place)
 
     def _abort_older(self, epoch: int) -> None:
-        for name in self._coordinator.open_transactions(f"{self._prefix}-"):
-            found = self._task_id.fullmatch(name)
-            if found and int(found[1]) < epoch:
-                self._coordinator.begin(name)
+        self._fence_older(self._open_ids(), epoch)
         earlier = self._log.earlier_prefix
         if earlier:
             of_a_run = re.compile(re.escape(earlier) + r"-\w{8}-\d+")
             for name in filter(of_a_run.fullmatch, self._coordinator.open_transactions(f"{earlier}-")):
                 self._coordinator.begin(name)
 
+    def _open_ids(self) -> list[tuple[int, str]]:
+        """Return the ids of tasks that have an open transaction, each with its epoch."""
+        names = self._coordinator.open_transactions(f"{self._prefix}-")
+        return [(int(found[1]), found[0]) for found in map(self._task_id.fullmatch, names) if found]
+
+    def _fence_older(self, found: Sequence[tuple[int, str]], epoch: int) -> None:
+        for its_epoch, name in found:
+            if its_epoch < epoch:
+                self._coordinator.begin(name)
+
     def _abort_leftovers(self, epoch: int) -> None:
-        """Abort exactly the transactions that are open now: their ids may be in use again a moment later."""
-        names = self._coordinator.open_transactions(f"{self._prefix}-{epoch}-")
-        for transaction in [self._coordinator.open_transaction_of(name) for name in names]:
+        """Abort, of this epoch, exactly the transactions that are open now: their ids may be in use again a moment
+        later."""
+        found = self._open_ids()
+        mine = [name for its_epoch, name in found if its_epoch == epoch]
+        for transaction in [self._coordinator.open_transaction_of(name) for name in mine]:
             if transaction is not None:
                 self._abort(transaction)
+        self._fence_older(found, epoch)
 
 
 def prefix_of(name: str, query_id: str) -> str:

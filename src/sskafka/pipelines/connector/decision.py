@@ -144,6 +144,10 @@ class Decision:
         """Return whether one of these transactions was decided."""
         return not {part.transaction for part in parts}.isdisjoint(self.transactions)
 
+    def is_same_batch(self, other: "Decision") -> bool:
+        """Return whether both say the same about the same batch, whoever owns the query."""
+        return (self.batch, self.phase, self.parts) == (other.batch, other.phase, other.parts)
+
     def has_superseded(self, owner: Owner) -> bool:
         return str(owner) in self.past_owners or bool(owner.session and f"{owner.session}/" in self.past_owners)
 
@@ -180,6 +184,11 @@ class Decision:
         listed = tuple(parts)
         whole = all(part.fate is Fate.COMMITTED for part in listed)
         return replace(self, parts=listed, phase=Phase.COMMITTED if whole else Phase.PARTIAL)
+
+    def declared(self, batch: int, *, written: bool) -> "Decision":
+        """Return the decision after which the next attempt of the batch is dropped, or written completely."""
+        last, parts = (batch, (UNCOUNTED,)) if written else (batch - 1, ())
+        return replace(self, batch=last, phase=Phase.COMMITTED, parts=parts, offsets="")
 
     def of_another_query(self, query_id: str) -> "Decision":
         """Return the decision for a new checkpoint with the same name, which starts with batch 0."""

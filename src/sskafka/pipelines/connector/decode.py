@@ -97,7 +97,7 @@ def to_arrow(batches: list[DataBatch], wanted: OffsetRange, *, include_headers: 
     columns = [
         _gathered(data, fields.key_starts, fields.key_lengths, chosen),
         _gathered(data, fields.value_starts, fields.value_lengths, chosen),
-        *_place(wanted, len(offsets) if chosen is None else len(chosen)),
+        *_topic_and_partition(wanted, len(offsets) if chosen is None else len(chosen)),
         pa.array(_at(offsets, chosen)),
         _timestamps(batches, counts, fields.timestamp_deltas, chosen),
         pa.array(_at(_append_time_flags(batches, counts), chosen), type=pa.int32()),
@@ -165,9 +165,9 @@ def _run_length(data: bytes, position: int, end: int, size: int, limit: int) -> 
     """
     stop = min(end, position + limit * size)
     run = limit
-    for place in range(_prefix_bytes(size)):
-        same = data[position - size + place : position - size + place + 1]
-        column = data[position + place : stop : size]
+    for byte in range(_prefix_bytes(size)):
+        same = data[position - size + byte : position - size + byte + 1]
+        column = data[position + byte : stop : size]
         run = min(run, len(column) - len(column.lstrip(same)))
     return run
 
@@ -264,7 +264,7 @@ def _gathered(data: bytes, starts: Numbers, lengths: Numbers, chosen: Numbers | 
     return pieces.take(pa.array(wanted, mask=_at(missing, chosen)) if missing.any() else pa.array(wanted))
 
 
-def _place(wanted: OffsetRange, count: int) -> tuple[pa.Array, pa.Array]:
+def _topic_and_partition(wanted: OffsetRange, count: int) -> tuple[pa.Array, pa.Array]:
     topic, partition = wanted.partition
     return pa.repeat(pa.scalar(topic), count), pa.repeat(pa.scalar(partition, pa.int32()), count)
 

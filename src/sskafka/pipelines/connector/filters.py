@@ -64,7 +64,7 @@ Lookup = Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, int]]
 
 @dataclass(frozen=True)
 class Narrowing:
-    """What a batch need not read."""
+    """The ranges that a batch need not read, by the filters of Spark."""
 
     of_partitions: tuple[Filter, ...] = ()
     """Filters of the columns topic and partition."""

@@ -72,7 +72,7 @@ class Guarantee(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What to read: exactly one of the three fields is set."""
+    """The partitions to read: exactly one of the three fields is set."""
 
     topics: tuple[str, ...] = ()
     pattern: str = ""

@@ -19,10 +19,10 @@ CHECKPOINT = "checkpointLocation"
 
 
 class TopicBatches:
-    """What foreachBatch calls:
+    """The function that foreachBatch calls:
 
-        counts.writeStream.outputMode("update").option("checkpointLocation", place).foreachBatch(
-            TopicBatches({"kafka.bootstrap.servers": ..., "topic": ..., "checkpointLocation": place})
+        counts.writeStream.outputMode("update").option("checkpointLocation", location).foreachBatch(
+            TopicBatches({"kafka.bootstrap.servers": ..., "topic": ..., "checkpointLocation": location})
         )
 
     The options are those of the sink; `checkpointLocation` must be that of the query."""
@@ -33,13 +33,24 @@ class TopicBatches:
         if not options.get(CHECKPOINT):
             raise OptionError(CHECKPOINT, "is missing: batches are counted by the id of the query's checkpoint")
         self._options = dict(options)
-        self._run = uuid.uuid4().hex
-        self._query_id = ""
+        self._query: tuple[str, str] | None = None
+        """The id of the query, and that of its run. None before the first batch of a run."""
+        self._last = -1
 
     def __call__(self, rows: "DataFrame", batch: int) -> None:
-        self._query_id = self._query_id or query_id(rows, self._options[CHECKPOINT])
-        identity = {"queryId": self._query_id, "queryRun": self._run, "batchId": str(batch)}
-        rows.write.format(self.format_name).mode("append").options(**self._options, **identity).save()
+        """Write a batch. A query that is started again with the same object is another run of it.
+
+        A run ends with a batch that fails, and a batch that is repeated begins one: the protocol refuses a run that
+        has given up a batch."""
+        if self._query is None or batch <= self._last:
+            self._query = query_id(rows, self._options[CHECKPOINT]), uuid.uuid4().hex
+        self._last = batch
+        identity = {"queryId": self._query[0], "queryRun": self._query[1], "batchId": str(batch)}
+        try:
+            rows.write.format(self.format_name).mode("append").options(**self._options, **identity).save()
+        except BaseException:
+            self._query = None
+            raise
 
 
 def query_id(rows: "DataFrame", checkpoint: str) -> str:

@@ -25,7 +25,7 @@ from sskafka.client.transactions import (
     list_transactions,
 )
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.pipelines.connector.commit_protocol import Condition
+from sskafka.pipelines.connector.commit_effects import Condition
 from sskafka.pipelines.connector.errors import OptionError
 
 FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})

@@ -78,10 +78,10 @@ class Document:
 
     def add(self, location: Location, text: str, *, at_key: bool = False) -> None:
         """Report a problem with a value or with its key. A missing value is reported at the mapping that lacks it."""
-        place = location
-        while place not in self._marks:
-            place = place[:-1]
-        mark = self._key_marks[place] if at_key else self._marks[place]
+        marked = location
+        while marked not in self._marks:
+            marked = marked[:-1]
+        mark = self._key_marks[marked] if at_key else self._marks[marked]
         self.problems.append(Problem(*mark, path_text(location), text))
 
     def add_at_node(self, node: yaml.Node, where: str, text: str) -> None:

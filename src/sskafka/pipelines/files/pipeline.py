@@ -115,7 +115,7 @@ class Pipeline(FileModel):
     secrets: Annotated[frozenset[str], NOT_IN_FILE] = field(default=frozenset(), repr=False, compare=False)
     """Values that must not appear in errors, events or output."""
 
-    def place(self, where: str, below: int = 0) -> str:
+    def position(self, where: str, below: int = 0) -> str:
         """Return file, line and path of a field for an error message; `below` counts lines within its text."""
         line = self.lines.get(where)
         return where if line is None else f"{self.path}:{line + below}: {where}"

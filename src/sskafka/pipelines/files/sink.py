@@ -158,7 +158,7 @@ class TopicSink(_Sink):
     """A column; empty: all columns as JSON."""
     guarantee: Guarantee = Guarantee.EXACTLY_ONCE
     partitions: WholeNumber | None = None
-    """Of a topic that the sink creates; None: the brokers' default."""
+    """Number of partitions of a topic that the sink creates; None: the brokers' default."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ _COLUMNS = {RecordFormat.TEXT: ("value",), RecordFormat.RAW: ("key", "value", "h
 
 
 class Framing(StrEnum):
-    """What precedes the Avro data in the value of a record."""
+    """The bytes before the Avro data in the value of a record."""
 
     NONE = "none"
     CONFLUENT = "confluent"
@@ -138,7 +138,7 @@ class Source(FileModel):
     max_offsets_per_trigger: WholeNumber | None = None
     expectations: tuple[Expectation, ...] = ()
     options: dict[str, str] = field(default_factory=dict, repr=False)
-    """Of the connector. They may contain passwords."""
+    """Options of the connector, which may contain passwords."""
 
     @classmethod
     def with_defaults(cls, values: dict[str, Any]) -> dict[str, Any]:

@@ -193,6 +193,6 @@ class _Resolver:
         if kind == "secret":
             secret = self._options.secret(rest)
             self.secrets.update(() if secret is None else (secret,))
-            place = self._options.environment.get(SECRETS_DIRECTORY, DEFAULT_SECRETS_DIRECTORY)
-            return secret, f"there is neither a file {place}/{rest} nor an environment variable {rest}"
+            directory = self._options.environment.get(SECRETS_DIRECTORY, DEFAULT_SECRETS_DIRECTORY)
+            return secret, f"there is neither a file {directory}/{rest} nor an environment variable {rest}"
         return None, "is neither a variable nor ${env:NAME} nor ${secret:NAME}"

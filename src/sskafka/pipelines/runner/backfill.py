@@ -73,7 +73,7 @@ def run_backfill(
     """Read the range into all sinks that do not have it yet; with `again`, into all sinks."""
     if pipeline.output_mode is OutputMode.COMPLETE:
         raise PipelineRunError(
-            f"{pipeline.place('output_mode')}: complete would replace the whole table by the rows of the range; "
+            f"{pipeline.position('output_mode')}: complete would replace the whole table by the rows of the range; "
             "use append or update for a pipeline that is backfilled"
         )
     backfill = backfilled(pipeline, chosen)
@@ -96,11 +96,11 @@ def backfilled(pipeline: Pipeline, chosen: BackfillRange) -> Pipeline:
         name=name,
         checkpoint=f"{pipeline.checkpoint_root}{suffix}",
         dead_letters=pipeline.dead_letter_topic,
-        sinks=tuple(_own_place(sink, suffix.replace("@", "-")) for sink in pipeline.sinks),
+        sinks=tuple(_separate_location(sink, suffix.replace("@", "-")) for sink in pipeline.sinks),
     )
 
 
-def _own_place(sink: Sink, suffix: str) -> Sink:
+def _separate_location(sink: Sink, suffix: str) -> Sink:
     return replace(sink, path=f"{sink.path.rstrip('/')}{suffix}") if isinstance(sink, ParquetSink) else sink
 
 
@@ -172,11 +172,11 @@ class _Backfill:
         if notice:
             self._tell(notice)
         context = RunContext(spark, self._backfill, self._settings.bootstrap, "", run_id, dict(self._state.ranges))
-        for place, query in enumerate(queries_of(self._backfill)):
+        for index, query in enumerate(queries_of(self._backfill)):
             if query in self._state.done:
                 self._tell(f"{query} already has the range")
                 continue
-            counts = self._written(context, partial(write_query, context, place), query, stop)
+            counts = self._written(context, partial(write_query, context, index), query, stop)
             if counts is None:
                 return
             self._state.finish_query(query, counted(counts))

@@ -65,9 +65,9 @@ class BackfillState:
 
     def forget(self) -> None:
         """Delete the state: sinks treat what is written next as another batch."""
-        place = local_path(self._root)
-        if place is not None:
-            shutil.rmtree(place, ignore_errors=True)
+        directory = local_path(self._root)
+        if directory is not None:
+            shutil.rmtree(directory, ignore_errors=True)
         else:
             system, root = _remote(self._root)
             system.delete_dir(root)
@@ -80,13 +80,13 @@ class BackfillState:
 
 def _write(root: str, name: str, text: str) -> None:
     """Write a file atomically."""
-    place = local_path(root)
-    if place is None:
+    directory = local_path(root)
+    if directory is None:
         system, base = _remote(root)
         with system.open_output_stream(f"{base}/{name}") as stream:
             stream.write(text.encode())
         return
-    file = Path(place) / name
+    file = Path(directory) / name
     file.parent.mkdir(parents=True, exist_ok=True)
     written = file.with_name(f"{file.name}.{uuid.uuid4().hex[:8]}.tmp")
     written.write_text(text, encoding="utf-8")

@@ -27,24 +27,24 @@ from sskafka.pipelines.runner.recovery import checkpoint_of
 from sskafka.pipelines.runner.retries import with_retries
 
 
-def write_query(run: RunContext, place: int) -> dict[str, int | None]:
-    """Write one sink, or the dead letters, whose place is after the last sink. Return the row counts."""
-    return with_retries(lambda: _write_query(run, place))
+def write_query(run: RunContext, index: int) -> dict[str, int | None]:
+    """Write one sink, or the dead letters, whose index follows that of the last sink. Return the row counts."""
+    return with_retries(lambda: _write_query(run, index))
 
 
-def _write_query(run: RunContext, place: int) -> dict[str, int | None]:
+def _write_query(run: RunContext, index: int) -> dict[str, int | None]:
     with counting_batch() as counts:
-        if place < len(run.pipeline.sinks):
-            sink = run.pipeline.sinks[place]
+        if index < len(run.pipeline.sinks):
+            sink = run.pipeline.sinks[index]
             rows = result_of(run, sink.name, sink.table)
-            check_columns(run.pipeline, place, rows.columns)
-            _write_sink(run, place, sink, rows)
+            check_columns(run.pipeline, index, rows.columns)
+            _write_sink(run, index, sink, rows)
         else:
             _write_topic(run, TopicSink(DEAD_LETTERS, run.pipeline.dead_letter_topic), letters_of(run))
         return counts.collected()
 
 
-def _write_sink(run: RunContext, place: int, sink: Sink, rows: DataFrame) -> None:
+def _write_sink(run: RunContext, index: int, sink: Sink, rows: DataFrame) -> None:
     pipeline = run.pipeline
     checkpoint = checkpoint_of(pipeline, sink.name)
     match sink:
@@ -57,7 +57,7 @@ def _write_sink(run: RunContext, place: int, sink: Sink, rows: DataFrame) -> Non
         case IcebergSink():
             IcebergWriter(pipeline, sink, checkpoint)(counted(rows), BATCH)
         case JdbcSink():
-            jdbc_writer(run, place, sink, rows.columns)(counted(rows), BATCH)
+            jdbc_writer(run, index, sink, rows.columns)(counted(rows), BATCH)
         case TopicSink():
             _write_topic(run, sink, as_records(rows, sink))
         case ConsoleSink():

@@ -19,7 +19,7 @@ from sskafka.pipelines.files.cases import DEAD_LETTERS, RESULT, Case
 from sskafka.pipelines.files.source import RecordFormat, Source
 from sskafka.pipelines.runner.errors import explained
 from sskafka.pipelines.runner.naming import FileMistakeError
-from sskafka.pipelines.runner.tables import ERROR, parsed, record_place, table
+from sskafka.pipelines.runner.tables import ERROR, parsed, record_columns, table
 from sskafka.pipelines.runner.transforming import TransformError, transformed
 
 _RECORDS = (
@@ -103,10 +103,10 @@ class _CaseRun:
             [(*_record(source, number, one), json.dumps(_fields(one))) for number, one in enumerate(given)],
             f"{_RECORDS}, _json string",
         )
-        decoded = as_json.select(sf.from_json("_json", spark_columns(schema)).alias("_parsed"), *record_place())
+        decoded = as_json.select(sf.from_json("_json", spark_columns(schema)).alias("_parsed"), *record_columns())
         columns = [sf.col(f"_parsed.`{field['name']}`").alias(field["name"]) for field in schema["fields"]]
-        place = [column for column in decoded.columns if column != "_parsed"]
-        return decoded.select(*columns, *place, sf.lit(None).cast("string").alias(ERROR))
+        position = [column for column in decoded.columns if column != "_parsed"]
+        return decoded.select(*columns, *position, sf.lit(None).cast("string").alias(ERROR))
 
 
 # Records

@@ -106,7 +106,7 @@ class Database:
         """Return the names of the columns; None if the table does not exist or must not be read."""
         with suppress(JdbcSinkError), self._explaining(), self._prepared(f"select * from {table} where 1 = 0") as query:
             described = query.executeQuery().getMetaData()
-            return [str(described.getColumnName(place + 1)) for place in range(described.getColumnCount())]
+            return [str(described.getColumnName(number + 1)) for number in range(described.getColumnCount())]
         return None
 
     def columns_refusing_null(self, rows: "DataFrame", table: str) -> list[str]:
@@ -128,8 +128,8 @@ class Database:
         """Return the numbers of java.sql.Types by the names of the columns in lower case."""
         with self._explaining(), self._prepared(f"select * from {table} where 1 = 0") as query:
             described = query.executeQuery().getMetaData()
-            places = range(1, described.getColumnCount() + 1)
-            return {str(described.getColumnName(place)).lower(): described.getColumnType(place) for place in places}
+            numbers = range(1, described.getColumnCount() + 1)
+            return {str(described.getColumnName(number)).lower(): described.getColumnType(number) for number in numbers}
 
     def create_empty_copy(self, copy: str, table: str, columns: Sequence[str]) -> None:
         """Create a table with the same column types as another table, in the SQL of this database."""
@@ -178,11 +178,11 @@ class Database:
     def _prepared(self, sql: str, values: Sequence[str | int] = ()) -> Iterator[Any]:
         statement = self._connection.prepareStatement(sql)
         try:
-            for place, value in enumerate(values, 1):
+            for number, value in enumerate(values, 1):
                 if isinstance(value, int):
-                    statement.setLong(place, value)
+                    statement.setLong(number, value)
                 else:
-                    statement.setString(place, value)
+                    statement.setString(number, value)
             yield statement
         finally:
             statement.close()

@@ -169,14 +169,14 @@ def delta_schema(rows: "DataFrame") -> "Schema":
 
 
 @contextmanager
-def staged(rows: "DataFrame", place: str) -> Iterator[Any]:
+def staged(rows: "DataFrame", location: str) -> Iterator[Any]:
     """Yield the rows as a stream from files that Spark's tasks have written; None if there are no rows."""
     from pyarrow import dataset, fs  # noqa: PLC0415  only where Delta is written
 
-    system, root = fs.FileSystem.from_uri(place) if "://" in place else (fs.LocalFileSystem(), place)
+    system, root = fs.FileSystem.from_uri(location) if "://" in location else (fs.LocalFileSystem(), location)
     delete_staged(system, root)  # files of an attempt that was killed
     try:
-        files: Sequence[TableFile] = write_table_files(rows, place)
+        files: Sequence[TableFile] = write_table_files(rows, location)
         paths = [f"{root}/{file.path}" for file in files]
         yield dataset.dataset(paths, filesystem=system, format="parquet").scanner().to_reader() if paths else None
     finally:

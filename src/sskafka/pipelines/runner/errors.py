@@ -21,14 +21,19 @@ class PipelineRunError(Exception):
         self.hint = hint or (f"Spark's log {log} has the details" if log else "")
 
 
+def failure_text(error: Exception) -> str:
+    """Return the sentence that explains why a run has failed."""
+    return str(error) if isinstance(error, PipelineRunError) else explained(error)
+
+
 def explained(error: BaseException) -> str:
     """Return the innermost cause that the text of an error names, with its position if that is in the user's code."""
     kind, sentence = _cause(error)
-    place = "" if kind.startswith("sskafka.") else own_place(str(error))
-    return f"{sentence} ({place})" if place and place not in sentence else sentence
+    position = "" if kind.startswith("sskafka.") else user_code_position(str(error))
+    return f"{sentence} ({position})" if position and position not in sentence else sentence
 
 
-def own_place(text: str) -> str:
+def user_code_position(text: str) -> str:
     """Return file, line and function of the innermost frame of a Python stack trace that is not in a library."""
     frames = [found for found in _FRAME.findall(text) if not any(part in found[0] for part in _LIBRARIES)]
     if not frames:

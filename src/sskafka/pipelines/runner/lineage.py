@@ -35,7 +35,7 @@ from sskafka.pipelines.files.sink import (
 )
 from sskafka.pipelines.files.source import Source
 from sskafka.pipelines.files.transform import PythonTransform, SqlTransform
-from sskafka.pipelines.runner.errors import PipelineRunError, explained
+from sskafka.pipelines.runner.errors import failure_text
 from sskafka.pipelines.session import Tell
 
 URL_VARIABLE = "OPENLINEAGE_URL"
@@ -72,8 +72,7 @@ class LineageReporter:
             case None:
                 self._emit("COMPLETE")
             case Exception():
-                text = str(error) if isinstance(error, PipelineRunError) else explained(error)
-                self._emit("FAIL", self._pipeline.masked(text))
+                self._emit("FAIL", self._pipeline.masked(failure_text(error)))
             case _:
                 self._emit("ABORT")
 
@@ -180,7 +179,7 @@ def _output(pipeline: Pipeline, sink: Sink, kafka: str) -> Mapping[str, str] | N
         case TopicSink():
             return {"namespace": kafka, "name": sink.topic}
         case ParquetSink() | DeltaSink():
-            return _place(pipeline.resolved(sink.path))
+            return _location_dataset(pipeline.resolved(sink.path))
         case IcebergSink():
             return {"namespace": f"iceberg://{sink.catalog}", "name": sink.identifier}
         case JdbcSink():
@@ -191,7 +190,7 @@ def _output(pipeline: Pipeline, sink: Sink, kafka: str) -> Mapping[str, str] | N
             assert_never(other)
 
 
-def _place(location: str) -> Mapping[str, str]:
+def _location_dataset(location: str) -> Mapping[str, str]:
     scheme, has_scheme, rest = location.partition("://")
     if not has_scheme:
         return {"namespace": "file", "name": location}

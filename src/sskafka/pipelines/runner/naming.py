@@ -26,7 +26,7 @@ def naming_the_line(pipeline: Pipeline, where: str) -> Iterator[None]:
     except AnalysisException as error:
         found = _LINE.search(str(error))
         below = int(found[1]) - 1 if found else 0
-        raise FileMistakeError(f"{pipeline.place(where, below)}: {explained(error)}") from error
+        raise FileMistakeError(f"{pipeline.position(where, below)}: {explained(error)}") from error
 
 
 def query_name(pipeline: Pipeline, query: str) -> str:

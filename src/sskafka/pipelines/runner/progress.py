@@ -29,10 +29,10 @@ class QueryProgress:
     query: str
     batch: int = -1
     rows_in: int = 0
-    """Since the run began."""
+    """Number of rows since the run began."""
     rows_out: int = 0
     in_per_s: float = 0
-    """Since the previous micro-batch."""
+    """Rate since the previous micro-batch."""
     out_per_s: float = 0
     lag: int = 0
     watermark: str = ""

@@ -37,7 +37,7 @@ from sskafka.pipelines.runner.transforming import transformed
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What all queries of a run share."""
+    """Objects that all queries of a run share."""
 
     spark: SparkSession
     pipeline: Pipeline
@@ -74,14 +74,14 @@ def start_queries(run: RunContext) -> list[StreamingQuery]:
     Two streams that add keys at the same time damage it, and no job can be submitted any more. The keys are always the
     same: after one stream has started, the others only replace values, which is safe."""
     count = len(run.pipeline.sinks) + run.pipeline.has_dead_letters
-    writers = [with_retries(partial(_writer, run, place)) for place in range(count)]
+    writers = [with_retries(partial(_writer, run, index)) for index in range(count)]
     started: list[StreamingQuery] = []
     try:
         started.append(start_with_retries(writers[0].start))
         for writer in writers[1:]:
             started.append(with_retries(writer.start))  # noqa: PERF401  queries that have started must be known if a later one fails
-        for place, writer in enumerate(writers[1:], 1):
-            started[place] = settled(started[place], writer.start)
+        for index, writer in enumerate(writers[1:], 1):
+            started[index] = settled(started[index], writer.start)
     except BaseException:
         for query in started:
             query.stop()
@@ -89,20 +89,20 @@ def start_queries(run: RunContext) -> list[StreamingQuery]:
     return started
 
 
-def start_again(run: RunContext, place: int) -> StreamingQuery:
+def start_again(run: RunContext, index: int) -> StreamingQuery:
     """Start one of the queries again; it continues at its checkpoint."""
-    return start_with_retries(with_retries(partial(_writer, run, place)).start)
+    return start_with_retries(with_retries(partial(_writer, run, index)).start)
 
 
-def _writer(run: RunContext, place: int) -> DataStreamWriter:
-    """Return the writer of a sink, or of the dead letters, whose place is after the last sink."""
-    return _sink_writer(run, place) if place < len(run.pipeline.sinks) else _dead_letter_writer(run)
+def _writer(run: RunContext, index: int) -> DataStreamWriter:
+    """Return the writer of a sink, or of the dead letters, whose index follows that of the last sink."""
+    return _sink_writer(run, index) if index < len(run.pipeline.sinks) else _dead_letter_writer(run)
 
 
-def _sink_writer(run: RunContext, place: int) -> DataStreamWriter:
-    pipeline, sink = run.pipeline, run.pipeline.sinks[place]
+def _sink_writer(run: RunContext, index: int) -> DataStreamWriter:
+    pipeline, sink = run.pipeline, run.pipeline.sinks[index]
     rows = result_of(run, sink.name, sink.table)
-    check_columns(pipeline, place, rows.columns)
+    check_columns(pipeline, index, rows.columns)
     match sink:
         case ParquetSink():
             writer = counted(rows).writeStream.format("parquet").option("path", pipeline.resolved(sink.path))
@@ -120,16 +120,16 @@ def _sink_writer(run: RunContext, place: int) -> DataStreamWriter:
             iceberg_writer = IcebergWriter(pipeline, sink, checkpoint_of(pipeline, sink.name))
             writer = counted(rows).writeStream.foreachBatch(iceberg_writer)
         case JdbcSink():
-            writer = counted(rows).writeStream.foreachBatch(jdbc_writer(run, place, sink, rows.columns))
+            writer = counted(rows).writeStream.foreachBatch(jdbc_writer(run, index, sink, rows.columns))
         case other:
             assert_never(other)
     return _ready(pipeline, sink.name, writer.outputMode(str(pipeline.output_mode)))
 
 
-def jdbc_writer(run: RunContext, place: int, sink: JdbcSink, columns: Sequence[str]) -> JdbcWriter:
+def jdbc_writer(run: RunContext, index: int, sink: JdbcSink, columns: Sequence[str]) -> JdbcWriter:
     """Return the writer after a check that the database can be written."""
     if is_connect(run.spark):
-        where = run.pipeline.place(f"sinks[{place}].jdbc")
+        where = run.pipeline.position(f"sinks[{index}].jdbc")
         raise FileMistakeError(
             f"{where}: a Spark Connect server cannot write to databases exactly once; use another --master"
         )
@@ -137,13 +137,13 @@ def jdbc_writer(run: RunContext, place: int, sink: JdbcSink, columns: Sequence[s
     try:
         writer.check(run.spark, columns)
     except JdbcSinkError as error:
-        raise FileMistakeError(f"{run.pipeline.place(f'sinks[{place}].jdbc.{error.field}')}: {error}") from None
+        raise FileMistakeError(f"{run.pipeline.position(f'sinks[{index}].jdbc.{error.field}')}: {error}") from None
     return writer
 
 
-def check_columns(pipeline: Pipeline, place: int, columns: Sequence[str]) -> None:
+def check_columns(pipeline: Pipeline, index: int, columns: Sequence[str]) -> None:
     """Raise if a sink names a column that the rows lack: Spark would find this in the middle of a batch, or never."""
-    sink = pipeline.sinks[place]
+    sink = pipeline.sinks[index]
     match sink:
         case ParquetSink():
             wanted = {"partition_by": sink.partition_by}
@@ -163,7 +163,7 @@ def check_columns(pipeline: Pipeline, place: int, columns: Sequence[str]) -> Non
     for field, names in wanted.items():
         for name in names:
             if name not in columns:
-                where = pipeline.place(f"sinks[{place}].{kind_of(sink)}.{field}")
+                where = pipeline.position(f"sinks[{index}].{kind_of(sink)}.{field}")
                 raise FileMistakeError(f"{where}: there is no column {name!r}; the result has {', '.join(columns)}")
 
 

@@ -16,16 +16,19 @@ from typing import Any, Self
 
 from sskafka.model.pipeline_events import Event, EventType
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.pipelines.files.pipeline import Pipeline
-from sskafka.pipelines.runner.errors import PipelineRunError, explained
+from sskafka.pipelines.files.pipeline import NO_TRANSFORM, Pipeline
+from sskafka.pipelines.files.transform import PythonTransform, SqlTransform, Transform
+from sskafka.pipelines.runner.errors import failure_text
 from sskafka.pipelines.runner.events import EventLog
-from sskafka.pipelines.runner.graph import start_details
 from sskafka.pipelines.runner.progress import QueryProgress
 from sskafka.pipelines.session import Tell
 
 LOOK_EVERY_S = 1.0
 HEARTBEAT_S = 5.0
 LAST_EVENT_TIMEOUT_S = 10.0
+CODE_LENGTH_MAX = 4_000
+RESULT = "result"
+"""Name of the table that `transform` makes, in the graph."""
 
 
 class RunReporter:
@@ -63,7 +66,7 @@ class RunReporter:
             case None:
                 self._last = self._event(EventType.STOPPED, is_done=not self._stop.is_set())
             case Exception():
-                self._last = self._event(EventType.FAILED, error=self._pipeline.masked(_sentence(error)))
+                self._last = self._event(EventType.FAILED, error=self._pipeline.masked(failure_text(error)))
             case _:
                 self._last = self._event(EventType.STOPPED, is_done=False)
         self._is_over.set()
@@ -131,5 +134,34 @@ class RunReporter:
         self._failure = str(error)
 
 
-def _sentence(error: Exception) -> str:
-    return str(error) if isinstance(error, PipelineRunError) else explained(error)
+def start_details(pipeline: Pipeline) -> dict[str, Any]:
+    """Return the fields of the start event: the file, the topic of dead letters and the graph, without secrets."""
+    return {
+        "file": str(pipeline.path),
+        "dead_letters": pipeline.dead_letter_topic if pipeline.has_dead_letters else "",
+        "graph": graph_of(pipeline),
+    }
+
+
+def graph_of(pipeline: Pipeline) -> dict[str, list[dict[str, str]]]:
+    steps = [(step.name, step.transform) for step in pipeline.steps]
+    if pipeline.transform != NO_TRANSFORM:
+        steps.append((RESULT, pipeline.transform))
+    return {
+        "sources": [
+            {"name": source.name, "reads": source.pattern or ", ".join(source.topics)} for source in pipeline.sources
+        ],
+        "steps": [{"name": name, "code": pipeline.masked(_code(code))[:CODE_LENGTH_MAX]} for name, code in steps],
+        "sinks": [
+            {"name": sink.name, "kind": type(sink).__name__.removesuffix("Sink").lower(), "reads": sink.table or RESULT}
+            for sink in pipeline.sinks
+        ],
+    }
+
+
+def _code(transform: Transform) -> str:
+    match transform:
+        case SqlTransform():
+            return transform.sql
+        case PythonTransform():
+            return f"{transform.location}:{transform.function}"

@@ -29,12 +29,12 @@ def with_retries(build: Callable[[], T]) -> T:
         try:
             return build()
         except Exception as error:
-            if not is_passing(error):
+            if not is_transient(error):
                 raise
     return build()
 
 
-def is_passing(error: Exception | None) -> bool:
+def is_transient(error: Exception | None) -> bool:
     return any(text in str(error) for text in _PASSING)
 
 
@@ -51,24 +51,24 @@ def settled(query: StreamingQuery, start: Callable[[], StreamingQuery]) -> Strea
     for _ in range(_START_ATTEMPTS):
         while query.isActive and "nitializing" in query.status["message"]:
             time.sleep(_START_POLL_S)
-        if not is_passing(query.exception()):
+        if not is_transient(query.exception()):
             break
         query = with_retries(start)
     return query
 
 
 class Restarts:
-    """Restarts queries that fail during a run for no reason of their own, up to a total number."""
+    """Restarts queries whose processes were too slow to start during a run, up to a total number."""
 
     def __init__(self, start_again: Callable[[int], StreamingQuery]) -> None:
-        """`start_again` is called with the place of the query."""
+        """`start_again` is called with the index of the query."""
         self._start_again = start_again
         self._left = _RESTARTS_MAX
 
-    def look_after(self, queries: list[StreamingQuery]) -> None:
-        for place, query in enumerate(queries):
+    def restart_failed(self, queries: list[StreamingQuery]) -> None:
+        for index, query in enumerate(queries):
             failure = query.exception()
-            if self._left and is_passing(failure):
+            if self._left and is_transient(failure):
                 self._left -= 1
                 logger.warning("the query %s is restarted: %s", query.name, failure)
-                queries[place] = self._start_again(place)
+                queries[index] = self._start_again(index)

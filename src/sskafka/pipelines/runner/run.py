@@ -219,6 +219,7 @@ class _Run:
         from sskafka.pipelines.runner.retries import Restarts  # noqa: PLC0415  see above
 
         if self._stop.is_set():  # a stop was requested while Spark started
+            self._raise_if_taken_over()
             return RunResult(run_id, [])
         notice = check_connector(self._spark, self._pipeline)
         if notice:
@@ -241,7 +242,7 @@ class _Run:
     def _watch(self, queries: "list[StreamingQuery]", restarts: "Restarts", on_progress: OnProgress) -> None:
         told_at = 0.0
         while not self._stop.is_set():
-            restarts.look_after(queries)
+            restarts.restart_failed(queries)
             if not any(query.isActive for query in queries) or any(query.exception() is not None for query in queries):
                 return
             if time.monotonic() - told_at >= PROGRESS_EVERY_S:
@@ -271,13 +272,16 @@ class _Run:
 
     def _finished(self, run_id: str, queries: "list[StreamingQuery]", on_progress: OnProgress) -> RunResult:
         progress = self._tell_progress(queries, on_progress)
-        if self._reporter.taken_over_by:  # queries fail because of this, each with another message
-            raise PipelineRunError(f"run {self._reporter.taken_over_by} of the same pipeline has taken over")
+        self._raise_if_taken_over()  # queries fail because of this, each with another message
         for query in queries:
             failure = query.exception()
             if failure is not None:
                 raise PipelineRunError(f"{self._name(query)}: {explained(failure)}") from failure
         return RunResult(run_id, progress)
+
+    def _raise_if_taken_over(self) -> None:
+        if self._reporter.taken_over_by:
+            raise PipelineRunError(f"run {self._reporter.taken_over_by} of the same pipeline has taken over")
 
     def _name(self, query: "StreamingQuery") -> str:
         from sskafka.pipelines.runner.naming import query_of  # noqa: PLC0415  Spark is there now

@@ -11,18 +11,17 @@ Nothing is changed without `--execute`. Every change claims the query: a run tha
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from sskafka.model.errors import KafkaError
 from sskafka.pipelines.connector.checkpoint import place_of
-from sskafka.pipelines.connector.commit_log import DRIVER_TIMEOUT_MS, CommitLog
-from sskafka.pipelines.connector.committing import ClusterCoordinator, cluster_committer, prefix_of
-from sskafka.pipelines.connector.decision import NO_BATCH, UNCOUNTED, UNKNOWN_ROWS, Decision, Fate, Owner, Phase
+from sskafka.pipelines.connector.commit_log import CommitLog
+from sskafka.pipelines.connector.committing import ClusterCoordinator, Committer, cluster_committer, prefix_of
+from sskafka.pipelines.connector.decision import NO_BATCH, UNKNOWN_ROWS, Decision, Fate, Owner, Phase
 from sskafka.pipelines.connector.errors import ConnectorError
 from sskafka.pipelines.connector.planning import ClusterSession
-from sskafka.pipelines.connector.transactions import ENDED, begin, open_transactions
+from sskafka.pipelines.connector.transactions import open_transactions
 from sskafka.pipelines.runner.recovery import ExactSink
 
 
@@ -94,8 +93,10 @@ class Settling:
         if last is not None and (last.phase is Phase.DECIDED or status.open_ids):
             yield Step(self._settle_text(last, status), self._settle)
         if declared is not None:
+            if last is not None and last.phase is Phase.DECIDED:
+                raise ConnectorError("the last decision is not settled yet; recover without --declare first")
             number = self._declared_batch(last, batch)
-            yield Step(self._declare_text(last, declared, number), lambda: self._declare(declared, number))
+            yield Step(self._declare_text(last, declared, number), lambda: self._declare(declared, number, last))
 
     @property
     def _place(self) -> str:
@@ -130,39 +131,16 @@ class Settling:
     # -- actions
 
     def _settle(self) -> None:
-        cluster_committer(self._session, self._sink.options, self._sink.query_id, self._owner).recover()
+        self._committer().recover()
 
     def _move(self) -> None:
-        self._change(lambda last: replace(last, checkpoint=self._place))
+        self._committer().move()
 
-    def _declare(self, declared: Declared, batch: int) -> None:
-        def changed(last: Decision) -> Decision:
-            if last.phase is Phase.DECIDED:
-                raise ConnectorError("the last decision is not settled yet; recover without --declare first")
-            if declared is Declared.MISSING:
-                return replace(last, batch=batch - 1, phase=Phase.COMMITTED, parts=(), offsets="")
-            return replace(last, batch=batch, phase=Phase.COMMITTED, parts=(UNCOUNTED,), offsets="")
+    def _declare(self, declared: Declared, batch: int, shown: Decision | None) -> None:
+        self._committer().declare(batch, shown, written=declared is Declared.WRITTEN)
 
-        self._change(changed)
-
-    @property
-    def _owner(self) -> Owner:
-        return Owner("", self._run)
-
-    def _change(self, change: Callable[[Decision], Decision]) -> None:
-        """Fence, read and write, as every driver does; this claims the query."""
-        driver = self._session.run(begin(self._session.cluster, f"{self._prefix}-driver", DRIVER_TIMEOUT_MS))
-        last = self._log.read() or Decision(self._sink.query_id)
-        changed = change(last)
-        place = changed.checkpoint or self._place
-        try:
-            self._log.write(changed.claimed_by(self._owner, place), driver)
-        except KafkaError as error:
-            if error.code in ENDED:
-                raise ConnectorError(
-                    f"a run of {self._sink.name} took over in the meantime; stop it and try again. Nothing was changed"
-                ) from error
-            raise
+    def _committer(self) -> Committer:
+        return cluster_committer(self._session, self._sink.options, self._sink.query_id, Owner("", self._run))
 
 
 def _rows(last: Decision | None, *fates: Fate) -> str:

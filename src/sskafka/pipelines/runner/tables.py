@@ -84,10 +84,12 @@ def parsed(records: DataFrame, pipeline: Pipeline, source: Source) -> DataFrame:
         records = records.filter(sf.col("value").isNotNull())
     match source.format:
         case RecordFormat.RAW:
-            rows = records.select("key", "value", "headers", *record_place(), sf.lit(None).cast("string").alias(ERROR))
+            rows = records.select(
+                "key", "value", "headers", *record_columns(), sf.lit(None).cast("string").alias(ERROR)
+            )
         case RecordFormat.TEXT:
             rows = records.select(
-                sf.col("value").cast("string"), *record_place(), sf.lit(None).cast("string").alias(ERROR)
+                sf.col("value").cast("string"), *record_columns(), sf.lit(None).cast("string").alias(ERROR)
             )
         case RecordFormat.JSON:
             rows = _from_json(records, source)
@@ -96,7 +98,7 @@ def parsed(records: DataFrame, pipeline: Pipeline, source: Source) -> DataFrame:
     return _with_dead_expectations(_with_tombstones(rows, source), pipeline, source)
 
 
-def record_place() -> list[Column]:
+def record_columns() -> list[Column]:
     """Return the columns of position and content of a record, which expectations and dead letters need."""
     return [
         sf.col("key").cast("string").alias("_key"),
@@ -119,7 +121,9 @@ def _from_json(records: DataFrame, source: Source) -> DataFrame:
     assert source.schema is not None
     schema = f"{source.schema.ddl()}, `{_CORRUPT}` string"
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    rows = records.select(sf.from_json(sf.col("value").cast("string"), schema, options).alias(_PARSED), *record_place())
+    rows = records.select(
+        sf.from_json(sf.col("value").cast("string"), schema, options).alias(_PARSED), *record_columns()
+    )
     error = sf.when(sf.col(_PARSED).isNull() | sf.col(f"{_PARSED}.{_CORRUPT}").isNotNull(), _json_error(source.schema))
     for name in source.schema.required:
         error = error.when(sf.col(f"{_PARSED}.`{name}`").isNull(), f"the field {name} is missing")
@@ -146,7 +150,7 @@ def _from_avro(records: DataFrame, source: Source) -> DataFrame:
     decode = sf.udf(
         avro_row(source.avro_schema, skip), f"fields struct<{_as_struct(columns)}>, error string", useArrow=True
     )
-    rows = records.select(decode(sf.col("value")).alias(_PARSED), *record_place())
+    rows = records.select(decode(sf.col("value")).alias(_PARSED), *record_columns())
     names = [field["name"] for field in schema["fields"]]
     fields = [sf.col(f"{_PARSED}.fields.`{name}`").alias(name) for name in names]
     return rows.select(*fields, *_PLACE_NAMES, sf.col(f"{_PARSED}.error").alias(ERROR))

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sskafka.pipelines.files.pipeline import Pipeline
 from sskafka.pipelines.files.transform import PythonTransform, SqlTransform, Transform
-from sskafka.pipelines.runner.errors import own_place
+from sskafka.pipelines.runner.errors import user_code_position
 from sskafka.pipelines.runner.naming import naming_the_line
 from sskafka.pipelines.runner.tables import with_expectations
 
@@ -70,8 +70,8 @@ def _called(function: TransformFunction, spark: SparkSession, tables: Mapping[st
     except AnalysisException:
         raise  # Spark's error about the query is reported with the line of the pipeline file
     except Exception as error:
-        place = own_place("".join(traceback.format_tb(error.__traceback__)))
-        raise TransformError(f"{place}: {type(error).__name__}: {error}") from error
+        position = user_code_position("".join(traceback.format_tb(error.__traceback__)))
+        raise TransformError(f"{position}: {type(error).__name__}: {error}") from error
 
 
 def _function(spark: SparkSession, pipeline: Pipeline, python: PythonTransform) -> TransformFunction:

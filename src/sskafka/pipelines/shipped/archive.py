@@ -33,13 +33,13 @@ def gaps(rows: Iterable[dict[str, Any]]) -> list[Gap]:
     for row in rows:
         offsets.setdefault((row["topic"], row["partition"]), []).append(row["offset"])
     found = []
-    for place, held in sorted(offsets.items()):
+    for partition, held in sorted(offsets.items()):
         held.sort()
         for before, after in pairwise(held):
             if after == before:
-                found.append(Gap(*place, before, after, copies=2))
+                found.append(Gap(*partition, before, after, copies=2))
             elif after > before + 1:
-                found.append(Gap(*place, before + 1, after - 1, copies=0))
+                found.append(Gap(*partition, before + 1, after - 1, copies=0))
     return found
 
 

@@ -37,7 +37,7 @@ class CheckSettings:
     records: int = DEFAULT_RECORDS
     seed: int = DEFAULT_SEED
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Of Kafka's clients. They may contain passwords."""
+    """Properties of Kafka's clients, which may contain passwords."""
 
 
 def make_exercise(name: str, task: Task) -> Exercise:
@@ -62,10 +62,10 @@ def check(name: str, settings: CheckSettings, tell: Tell = lambda _: None) -> li
 def apart(pipeline: Pipeline, token: str) -> Pipeline:
     """Return the pipeline with names that nothing else uses."""
     topics = {source.name: f"{pipeline.name}-{source.name}-{token}" for source in pipeline.sources}
-    places = {
+    locations = {
         sink.name: f"{pipeline.name}-{sink.name}-{token}" for sink in pipeline.sinks if isinstance(sink, TopicSink)
     }
-    return wired(pipeline, name=f"{pipeline.name}-{token}", topics=topics, places=places)
+    return wired(pipeline, name=f"{pipeline.name}-{token}", topics=topics, locations=locations)
 
 
 def topics_of(pipeline: Pipeline) -> dict[str, str]:

@@ -18,19 +18,19 @@ def wired(
     *,
     name: str = "",
     topics: Mapping[str, str] | None = None,
-    places: Mapping[str, str] | None = None,
+    locations: Mapping[str, str] | None = None,
 ) -> Pipeline:
-    """Return the pipeline with other `topics` by table (separated by commas) and `places` by sink: a path or a topic.
+    """Return the pipeline with other `topics` by table (separated by commas) and `locations` by sink: paths or topics.
 
     With another name it is another pipeline, with its own progress, checkpoint and dead letters."""
-    topics, places = topics or {}, places or {}
+    topics, locations = topics or {}, locations or {}
     _check("table", topics, [source.name for source in pipeline.sources])
-    _check("sink", places, [sink.name for sink in pipeline.sinks])
+    _check("sink", locations, [sink.name for sink in pipeline.sinks])
     return replace(
         pipeline,
         name=name or pipeline.name,
         sources=tuple(_source(source, topics.get(source.name)) for source in pipeline.sources),
-        sinks=tuple(_sink(sink, places.get(sink.name)) for sink in pipeline.sinks),
+        sinks=tuple(_sink(sink, locations.get(sink.name)) for sink in pipeline.sinks),
     )
 
 
@@ -44,16 +44,16 @@ def _source(source: Source, topics: str | None) -> Source:
     return source if topics is None else replace(source, topics=tuple(topics.split(",")), pattern="")
 
 
-def _sink(sink: Sink, place: str | None) -> Sink:
-    if place is None:
+def _sink(sink: Sink, location: str | None) -> Sink:
+    if location is None:
         return sink
     match sink:
         case ParquetSink() | DeltaSink():
-            return replace(sink, path=place)
+            return replace(sink, path=location)
         case IcebergSink() | JdbcSink():
-            return replace(sink, identifier=place)
+            return replace(sink, identifier=location)
         case TopicSink():
-            return replace(sink, topic=place)
+            return replace(sink, topic=location)
         case ConsoleSink():
             raise WiringError(f"the sink {sink.name!r} is the console, which has no location")
         case other:
