@@ -8,10 +8,11 @@ from sskafka.groups.assignors import (
     NOTHING,
     Assignment,
     Subscriber,
-    _UniformAssignment,
     assign_range,
     assign_uniform,
 )
+from sskafka.groups.uneven_assignment import UnevenAssignment
+from sskafka.model.computation import finished
 
 TOPICS = [bytes([number]) * 16 for number in range(4)]
 counts = st.dictionaries(st.sampled_from(TOPICS), st.integers(1, 9), min_size=1)
@@ -39,7 +40,7 @@ def check_complete(assignment: Assignment, members: list[Subscriber], partitions
 def test_every_partition_has_one_reader_who_wants_it(
     members: list[Subscriber], partitions: dict[bytes, int], assignor: str
 ) -> None:
-    check_complete(ASSIGNORS[assignor](members, partitions), members, partitions)
+    check_complete(finished(ASSIGNORS[assignor](members, partitions)), members, partitions)
 
 
 @given(subscribers(is_alike=True), counts)
@@ -87,9 +88,9 @@ def test_sets_of_equal_members_are_assigned_as_partitions_one_by_one_are(
     """`assign_uniform` has a shorter way for members with the same subscription."""
     for number in range(3):
         ordered = sorted(members, key=lambda member: member.name)
-        alike = {ordered[0].topics: list(range(len(ordered)))}
+        readers = {topic: list(range(len(ordered))) for topic in ordered[0].topics}
         made = assign_uniform(members, partitions)
-        assert made == _UniformAssignment(ordered, alike, partitions).made()
+        assert made == finished(UnevenAssignment(ordered, readers, partitions).steps())
         members = [member._replace(assigned=made[member.member_id]) for member in members]
         gone = data.draw(st.sampled_from(members))
         if len(members) > 1:

@@ -98,4 +98,4 @@ def test_no_batch_that_can_be_read_is_lost(written: Path, damages: list[tuple[in
         if all(repair.is_done for repair in repairs):
             assert left.damages == []
         else:
-            assert {finding.remedy for finding in left.damages} & {Remedy.LOSE, Remedy.MANUAL}
+            assert {finding.remedy for finding in left.damages} & {Remedy.DATA_LOSS, Remedy.MANUAL}

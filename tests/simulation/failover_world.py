@@ -13,7 +13,7 @@ from quorums import CLUSTER_ID, Quorum
 from virtual_loop import LoopClock
 
 from sskafka.controller.broker_lifecycle import BrokerLifecycle
-from sskafka.controller.broker_watch import Found
+from sskafka.controller.broker_watch import ProbeOutcome
 from sskafka.controller.control_plane import ControlPlane
 from sskafka.metadata.brokers.lifecycle import supported_features
 from sskafka.metadata.brokers.presence import ProbeResult
@@ -203,7 +203,7 @@ class SimulatedProber:
         self._world = world
         self._node_id = node_id
 
-    async def probe(self, broker: BrokerRegistration, *, was_reached: bool) -> Found:
+    async def probe(self, broker: BrokerRegistration, *, was_reached: bool) -> ProbeOutcome:
         world = self._world
         await asyncio.sleep(world.random.uniform(0.0002, 0.005))
         (endpoint,) = broker.endpoints
@@ -211,13 +211,13 @@ class SimulatedProber:
         cut = any(item.is_cut for item in world.processes if item.port == endpoint.port)
         if cut or self._node_id in world.quorum.cut_off:
             await asyncio.sleep(PROBE_TIMEOUT_S)
-            return Found(ProbeResult.UNSURE)
+            return ProbeOutcome(ProbeResult.UNSURE)
         if process is None or process.is_hidden or world.random.random() < world.false_refusals:
             is_voter = broker.id in world.quorum.voter_ids and process is None
-            return Found(ProbeResult.REFUSED, at_voter_address=is_voter and not was_reached)
+            return ProbeOutcome(ProbeResult.REFUSED, at_voter_address=is_voter and not was_reached)
         if not process.goes_on.is_set():
             await asyncio.sleep(PROBE_TIMEOUT_S)
-            return Found(ProbeResult.UNSURE)
+            return ProbeOutcome(ProbeResult.UNSURE)
         if process.incarnation_id != broker.incarnation_id:
-            return Found(ProbeResult.REPLACED)
-        return Found(ProbeResult.ANSWERED, SimulatedConnection(process))
+            return ProbeOutcome(ProbeResult.REPLACED)
+        return ProbeOutcome(ProbeResult.ANSWERED, SimulatedConnection(process))

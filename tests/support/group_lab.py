@@ -5,6 +5,7 @@ new shard from the log, as another broker would.
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -18,8 +19,11 @@ from sskafka.groups.group import OffsetCommitter
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.members import Client
 from sskafka.groups.offset_requests import FetchedOffset, OffsetCommit
+from sskafka.groups.pattern_resolution import ResolvePatterns
 from sskafka.groups.shard import GroupCoordinatorShard
-from sskafka.model.coordination import PARKED, Completion, CoordinatorResult, StateRecord
+from sskafka.groups.target_assignment import ComputeTarget, NewTarget, compute
+from sskafka.model.computation import Computation, finished
+from sskafka.model.coordination import PARKED, Completion, CoordinatorResult, Respond, StateRecord
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.wire.messages.heartbeat import HeartbeatRequest
@@ -94,6 +98,10 @@ class GroupLab:
         self.log: list[Logged] = []
         self.batch_bytes_max = 1 << 20
         self.topics: dict[str, Topic] = {}
+        self.targets: dict[str, Computation[NewTarget] | None] = {}
+        """Target assignments that were asked for, by group, and their computations once they have begun."""
+        self.patterns: dict[str, ResolvePatterns] = {}
+        """Groups whose patterns are to be resolved."""
         self._uuids = count(1)
         self._make_shard()
 
@@ -115,13 +123,47 @@ class GroupLab:
         encoded = [self.shard.encode(record) for record in decision.records]
         if decision.if_too_large is not None and sum(len(item.value or b"") for item in encoded) > self.batch_bytes_max:
             decision = decision.if_too_large(self.time.now_ms())
-        for record in decision.records:
-            self.log.append((self.shard.encode(record), decision.producer))
+            encoded = [self.shard.encode(record) for record in decision.records]
+        for record, bytes_of in zip(decision.records, encoded, strict=True):
+            self.log.append((bytes_of, decision.producer))
             self.shard.replay(record, decision.producer)
         if asked is not None and decision.answer is not PARKED:
             asked.answer(decision.answer)
-        for completion, response in decision.effects:
-            completion.answer(response)
+        for effect in decision.effects:
+            if isinstance(effect, Respond):
+                effect.completion.answer(effect.response)
+            else:
+                assert isinstance(effect, ComputeTarget | ResolvePatterns)
+                if isinstance(effect, ComputeTarget):
+                    self.targets.setdefault(effect.group_id, None)
+                else:
+                    self.patterns[effect.group_id] = effect
+
+    def step_targets(self) -> None:
+        """Take one step of every target assignment that was asked for, and install those that are finished."""
+        for group_id, under_way in list(self.targets.items()):
+            snapshot = self.shard.consumer.snapshot(group_id) if under_way is None else None
+            steps = under_way if snapshot is None else compute(snapshot)
+            if steps is None:
+                del self.targets[group_id]
+                continue
+            self.targets[group_id] = steps
+            try:
+                next(steps)
+            except StopIteration as stop:
+                del self.targets[group_id]
+                self.take(self.shard.consumer.install(stop.value, self.time.now_ms()))
+
+    def finish_patterns(self) -> None:
+        for group_id, wanted in list(self.patterns.items()):
+            del self.patterns[group_id]
+            allowed = finished(self.shard.consumer.resolve_patterns(wanted))
+            with suppress(KafkaError):
+                self.take(self.shard.consumer.patterns_resolved(wanted, allowed, self.time.now_ms()))
+
+    def finish_targets(self) -> None:
+        while self.targets:
+            self.step_targets()
 
     def ask(self, operation: Callable[[Completion], CoordinatorResult]) -> Asked:
         asked = Asked()

@@ -1,7 +1,7 @@
 """Construct a node of the cluster. This is the only package that constructs the parts of other packages.
 
 node.py             start and stop of a node: the order in which its parts start, and stop in reverse
-context.py          what every part receives: settings, clock, threads, tasks, and the stack of clean-ups
+context.py          settings, clock, threads, tasks and clean-ups, which every part receives
 sockets.py          ports, which are bound before anything else, and the advertised addresses
 kafka_listeners.py  the Kafka listeners, which can be opened and closed while the broker runs
 listener_security.py  their certificates and SASL mechanisms

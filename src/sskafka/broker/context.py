@@ -1,4 +1,4 @@
-"""What every part of a node receives: settings, clock, threads, tasks, and the stack of clean-ups for its stop."""
+"""The context that every part of a node receives: settings, clock, threads, tasks, and clean-ups for its stop."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -24,7 +24,7 @@ class BrokerContext(NamedTuple):
     """Clean-ups that run when the node stops, in reverse order."""
     descriptors: ConnectionDescriptors
     selector: Selector
-    """Of the connections on the data loop."""
+    """Counters of the connections on the data loop."""
 
     def run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
         """Run `work` until the node stops. If `work` fails before that, the node fails."""

@@ -87,7 +87,7 @@ class SecureListeners:
             await self._change
 
     async def _follow(self) -> None:
-        """Change certificates one after the other: of two changes, the later one must win."""
+        """Apply changes of certificates in order: of two changes, the later one must win."""
         settings = None
         while settings is not self._settings:
             settings = self._settings

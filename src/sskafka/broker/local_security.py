@@ -36,7 +36,7 @@ _SALT_BYTES = 20
 _TIMEOUT_MS = 30_000
 
 
-class AsksController(Protocol):
+class ControllerClient(Protocol):
     async def ask_controller(self, request: Any, timeout_ms: int) -> Any: ...
 
 
@@ -108,11 +108,11 @@ def acl_bindings(rule: Mapping[str, object]) -> list[AclBinding]:
     return AclRule(where, **options).bindings()
 
 
-def _texts(given: object) -> tuple[str, ...]:
-    return tuple(map(str, given)) if isinstance(given, list | tuple | set) else (str(given),)
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list | tuple | set) else (str(value),)
 
 
-async def add_users(broker: AsksController, users: Mapping[str, str]) -> None:
+async def add_users(broker: ControllerClient, users: Mapping[str, str]) -> None:
     """Set the SCRAM credentials of the users, as the broker itself. Raise KafkaError if one is refused."""
     for mechanism in SCRAM_MECHANISMS.values():
         upsertions = []
@@ -124,7 +124,7 @@ async def add_users(broker: AsksController, users: Mapping[str, str]) -> None:
         _check((await broker.ask_controller(request, _TIMEOUT_MS)).results)
 
 
-async def add_acls(broker: AsksController, bindings: Sequence[AclBinding]) -> None:
+async def add_acls(broker: ControllerClient, bindings: Sequence[AclBinding]) -> None:
     """Create the ACLs, as the broker itself. Raise KafkaError if one is refused."""
     request = CreateAclsRequest([AclCreation(*binding) for binding in bindings])
     _check((await broker.ask_controller(request, _TIMEOUT_MS)).results)

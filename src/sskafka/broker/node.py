@@ -24,7 +24,7 @@ from sskafka.broker.api_handlers import serve_broker_apis, serve_controller_apis
 from sskafka.broker.context import BrokerContext
 from sskafka.broker.kafka_listeners import KafkaListeners
 from sskafka.broker.other_servers import OtherServers, own_cluster
-from sskafka.broker.quorum_discovery import with_found_voters
+from sskafka.broker.quorum_discovery import with_discovered_voters
 from sskafka.broker.services import BrokerServices
 from sskafka.broker.sockets import ADR_LISTENER, HTTP_LISTENER, NodeSockets
 from sskafka.controller.node_control import NodeControl
@@ -178,7 +178,7 @@ class Broker:
     # -- steps of a start
 
     async def _start(self, is_broker: bool) -> None:
-        self.settings = await with_found_voters(self.settings)
+        self.settings = await with_discovered_voters(self.settings)
         configured_topics = self._read_configured_topics()
         self._bind(is_broker)
         context = self._make_context()

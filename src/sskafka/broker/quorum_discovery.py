@@ -23,7 +23,7 @@ SETTING: Final = "controller.quorum.bootstrap.servers"
 RETRY_PAUSE_S = 0.2
 
 
-async def with_found_voters(settings: Settings) -> Settings:
+async def with_discovered_voters(settings: Settings) -> Settings:
     """Return the settings with controller.quorum.voters, asking the quorum if only bootstrap servers are set.
 
     Raises KafkaError if no controller answers within initial.broker.registration.timeout.ms."""

@@ -38,7 +38,7 @@ class HeldConnection(Protocol):
     def drop(self) -> None: ...
 
 
-class Found(NamedTuple):
+class ProbeOutcome(NamedTuple):
     result: ProbeResult
     connection: HeldConnection | None = None
     """With ANSWERED: the connection over which the broker answered."""
@@ -47,7 +47,7 @@ class Found(NamedTuple):
 
 
 class BrokerProber(Protocol):
-    async def probe(self, broker: BrokerRegistration, *, was_reached: bool) -> Found:
+    async def probe(self, broker: BrokerRegistration, *, was_reached: bool) -> ProbeOutcome:
         """Connect to the broker once and find out who answers.
 
         If the broker `was_reached` at this address before, a refusal there is enough evidence, and the node's address
@@ -106,14 +106,14 @@ class BrokerWatch:
                 await asyncio.sleep(min(FIRST_PAUSE_MS << min(failures, 16), PAUSE_MAX_MS) / 1000)
                 failures += 1
 
-    async def _probe(self, broker: BrokerRegistration) -> Found:
+    async def _probe(self, broker: BrokerRegistration) -> ProbeOutcome:
         began_ms = int(self._clock.monotonic_ms())
         was_reached = self._presence.was_reached(broker.id, broker.epoch)
         try:
             found = await self._prober.probe(broker, was_reached=was_reached)
         except Exception:  # task boundary: the result of this probe is unknown
             _log.exception("broker %d cannot be watched", broker.id)
-            found = Found(ProbeResult.UNSURE)
+            found = ProbeOutcome(ProbeResult.UNSURE)
         _log.debug("broker %d of epoch %d: %s", broker.id, broker.epoch, found.result.value)
         self._presence.found(broker.id, broker.epoch, found.result, began_ms, at_voter_address=found.at_voter_address)
         self._on_probe()
@@ -149,16 +149,18 @@ class SocketProber:
         self._voter_options = voter_options
         self._broker_options = broker_options or voter_options
 
-    async def probe(self, broker: BrokerRegistration, *, was_reached: bool) -> Found:
+    async def probe(self, broker: BrokerRegistration, *, was_reached: bool) -> ProbeOutcome:
         address = self._address_of(broker)
         if address is None:
-            return Found(ProbeResult.UNSURE)
+            return ProbeOutcome(ProbeResult.UNSURE)
         try:
             connection = await connect(address, self._broker_options)
         except ConnectionRefusedByBrokerError:
-            return Found(ProbeResult.REFUSED, at_voter_address=not was_reached and await self._voter_refuses(broker.id))
+            return ProbeOutcome(
+                ProbeResult.REFUSED, at_voter_address=not was_reached and await self._voter_refuses(broker.id)
+            )
         except ClientError:
-            return Found(ProbeResult.UNSURE)
+            return ProbeOutcome(ProbeResult.UNSURE)
         return await self._identify(connection, broker)
 
     def _address_of(self, broker: BrokerRegistration) -> Address | None:
@@ -180,7 +182,7 @@ class SocketProber:
         connection.abort("only a probe")
         return False
 
-    async def _identify(self, connection: BrokerConnection, broker: BrokerRegistration) -> Found:
+    async def _identify(self, connection: BrokerConnection, broker: BrokerRegistration) -> ProbeOutcome:
         held = _Held(connection)
         result = ProbeResult.UNSURE
         try:
@@ -195,7 +197,7 @@ class SocketProber:
         finally:
             if result is not ProbeResult.ANSWERED:
                 held.drop()
-        return Found(result, held if result is ProbeResult.ANSWERED else None)
+        return ProbeOutcome(result, held if result is ProbeResult.ANSWERED else None)
 
 
 class _Held:

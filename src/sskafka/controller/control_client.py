@@ -119,26 +119,14 @@ def shows(image: ClusterImage, request: Message, response: Message) -> bool:
             }
             return created_acls <= _acls(image)
         case _, DeleteAclsResponse(filter_results=deletions):
-            deleted_acls = {
-                AclBinding(
-                    acl.resource_type,
-                    acl.resource_name,
-                    acl.pattern_type,
-                    acl.principal,
-                    acl.host,
-                    acl.operation,
-                    acl.permission_type,
-                )
-                for deletion in deletions
-                for acl in deletion.matching_acls
-            }
+            deleted_acls = {AclBinding.of(acl) for deletion in deletions for acl in deletion.matching_acls}
             return deleted_acls.isdisjoint(_acls(image))
         case _:
             return True
 
 
 def _acls(image: ClusterImage) -> set[AclBinding]:
-    return {AclBinding.from_record(record) for record in image.access_control.values()}
+    return {AclBinding.of(record) for record in image.access_control.values()}
 
 
 def _has(image: ClusterImage, name: str, partitions: int) -> bool:

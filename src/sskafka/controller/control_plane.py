@@ -81,7 +81,8 @@ def quorum_timing(settings: Settings) -> Timing:
 def quorum_connection_options(
     settings: Settings, endpoint: Endpoint, current: Callable[[], Settings], traffic: Traffic = NOT_REPORTED
 ) -> ConnectionOptions:
-    """Return the options of connections to listeners like `endpoint`; a request's timeout limits that to connect.
+    """Return the options of connections to listeners like `endpoint`; the connect timeout is at most the timeout of a
+    request.
 
     `current` returns the settings in effect when a connection is opened."""
     timeout_ms = settings["controller.quorum.request.timeout.ms"]
@@ -146,7 +147,7 @@ class ControlPlane:
         self.addresses = voter_addresses(settings, self._log.setup)
         self._options = quorum_connection_options(settings, settings.quorum_endpoint, self._effective_settings)
         self.traffic = Traffic()
-        """Of the requests that this node sends as a member of the quorum."""
+        """Counters of the requests that this node sends as a member of the quorum."""
         self.directory_id = _metadata_directory_id(disk, settings)
         self._peers = PeerNetwork(cluster_id, self._link_to_peer, self._note_other_cluster, self.directory_id)
         self._network = network or self._peers

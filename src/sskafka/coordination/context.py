@@ -84,7 +84,7 @@ class CoordinatorEnvironment(NamedTuple):
     background: Background
     commit_timeout_ms: int
     loading: Background
-    """Runs the loading of logs, see loading.py."""
+    """Runs the loading of logs, see loading.py, and what all contexts have to do: one turn at a time."""
     loads: LoadCounters
     linger_ms: int = AS_THEY_COME
     """How long records are collected before they are appended; 0: the records of each decision are appended at once."""
@@ -147,9 +147,11 @@ class CoordinatorContext(Generic[S]):
         self.write(lambda shard, now_ms: CoordinatorResult(answer=question(shard, now_ms)), completion)
 
     def write_eventually(self, operation: Operation[S]) -> None:
-        """As `write`, but as soon as the log is loaded and writable, and before any later operation."""
+        """As `write`, but in a later turn, when the log is loaded and writable, and before any later operation.
+
+        All contexts are asked at once, so they take turns."""
         self._put_off.append(operation)
-        self._work_off()
+        self._environment.loading.soon(self._work_off)
 
     def _work_off(self) -> None:
         if not self._put_off or self.state is not CoordinatorState.ACTIVE:
@@ -204,16 +206,23 @@ class CoordinatorContext(Generic[S]):
     def _take(self, decision: CoordinatorResult[Any, Any], completion: Completion = NO_REQUESTER) -> None:
         effects = effects_of(decision, completion)
         encoded = [self.shard.encode(record) for record in decision.records]
-        if decision.is_divisible:
-            self._take_in_parts(decision.records, encoded, effects)
-        elif not fits(encoded, self.log.batch_bytes_max):
+        if not self._may_append(encoded, decision.is_divisible):
             self._take_too_large(decision, completion)
+        elif decision.is_divisible:
+            self._take_in_parts(decision.records, encoded, effects)
         elif decision.producer is not None:
             if self._append_alone(encoded, effects, decision.producer):
                 self._replay(decision.records, decision.producer)
                 self._complete_at(self._end_offset, effects)
         else:
             self._collect(decision.records, encoded, effects)
+
+    def _may_append(self, encoded: list[StateRecord], is_divisible: bool) -> bool:
+        """Return whether the records fit into a batch, or each of them if they may be split."""
+        batch_bytes_max = self.log.batch_bytes_max
+        return fits(encoded, batch_bytes_max) or (
+            is_divisible and all(fits([record], batch_bytes_max) for record in encoded)
+        )
 
     def _take_too_large(self, decision: CoordinatorResult[Any, Any], completion: Completion) -> None:
         if decision.if_too_large is None:

@@ -12,9 +12,9 @@ from typing import Any
 
 from sskafka.coordination.completions import NO_REQUESTER
 from sskafka.coordination.context import CoordinatorContext, CoordinatorEnvironment, Operation, ShardParameters
+from sskafka.coordination.group_computations import GroupComputations
 from sskafka.coordination.internal_topics import CONSUMER_OFFSETS
 from sskafka.coordination.runtime import CoordinatorRuntime
-from sskafka.groups.assignment_pauses import AssignmentPauses
 from sskafka.groups.classic_group import State
 from sskafka.groups.classic_requests import Joining
 from sskafka.groups.consumer_group import Topic, Topics
@@ -36,6 +36,7 @@ from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition, uuid_text
 from sskafka.model.settings import Settings
 from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.runtime.sliced_work import SlicedWork
 from sskafka.wire.messages.heartbeat import HeartbeatRequest
 from sskafka.wire.messages.join_group import JoinGroupRequest
 from sskafka.wire.messages.leave_group import LeaveGroupRequest
@@ -67,10 +68,11 @@ class GroupCoordinator:
         self._image = ClusterImage()
         self._topics: Topics | None = None
         self._timings: dict[str, ConsumerTimings] = {}
-        self._pauses = AssignmentPauses(thread_time_ns)
         self.runtime: CoordinatorRuntime[GroupCoordinatorShard] = CoordinatorRuntime(
-            CONSUMER_OFFSETS, replicas, self._make_shard, environment
+            CONSUMER_OFFSETS, replicas, self._make_shard, environment, self._perform
         )
+        work = SlicedWork(environment.clock, environment.wheel, environment.background)
+        self._computations = GroupComputations(self.runtime, work)
         self.runtime.on_begun = self._context_begun
 
     def _make_shard(self, parameters: ShardParameters) -> GroupCoordinatorShard:
@@ -83,7 +85,6 @@ class GroupCoordinator:
             parameters.is_writable,
             self._new_member_id,
             thread_time_ns,
-            self._pauses,
         )
 
     def timings_of(self, group_id: str) -> ConsumerTimings:
@@ -131,7 +132,11 @@ class GroupCoordinator:
             yield Sample(prefix + "groups", (("protocol", protocol), ("state", name)), count)
         yield from self.runtime.samples(prefix)
 
+    def _perform(self, effect: object) -> None:
+        self._computations.perform(effect)
+
     def stop(self) -> None:
+        self._computations.stop()
         self.runtime.stop()
 
     # -- classic groups

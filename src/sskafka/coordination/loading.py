@@ -38,6 +38,7 @@ from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.transactions.marker import maybe_read_marker
 
 TURN_MS = 3
+RECORDS_PER_STEP = 100
 READ_BYTES = 1024 * 1024
 _log = logging.getLogger(__name__)
 
@@ -152,12 +153,12 @@ class CoordinatorLoader:
         self._background.in_thread(lambda: read.append(part.read()), done)
 
     def _replayed(self, data: Buffer) -> Iterator[None]:
-        """Replay one batch a step. The last batch may be cut off and is read again; the first one never is."""
+        """Replay some records a step. The last batch may be cut off and is read again; the first one never is."""
         end = _end_of_whole_batches(data)
         if end == 0:
             check_structure(read_header(data), len(data))
         for position, header in iter_headers(memoryview(data)[:end]):
-            replay_batch(self._shard, data, header, position, self._unreadable)
+            yield from replay_batch(self._shard, data, header, position, self._unreadable)
             self.offset = header.next_offset
             yield
 
@@ -174,7 +175,8 @@ def _end_of_whole_batches(data: Buffer) -> int:
 
 def replay_batch(
     shard: CoordinatorShard[Any], data: Buffer, header: BatchHeader, position: int, unreadable: UnreadableRecords
-) -> None:
+) -> Iterator[None]:
+    """Replay a batch, which may have thousands of records, some records a step."""
     offset = header.base_offset
     try:
         if not crc_matches(data, header, position):
@@ -184,10 +186,12 @@ def replay_batch(
             return
         producer = _producer_of(header)
         max_bytes = decompressed_bytes_max(max_message_bytes=0, batch_bytes=header.size_bytes)
-        for record in decode_records(data, header, position, max_bytes):
+        for number, record in enumerate(decode_records(data, header, position, max_bytes), 1):
             offset = record.offset
             _replay_record(shard, record, producer, unreadable)
             offset += 1
+            if not number % RECORDS_PER_STEP:
+                yield
     except Exception as error:  # the records after it in the batch cannot be found
         unreadable.skip(offset, max(1, header.next_offset - offset), error)
 

@@ -87,6 +87,12 @@ class CoordinatorRuntime(Generic[S]):
         context = None if partition is None else self.contexts.get(partition)
         return context is not None and context.leader_epoch == leader_epoch
 
+    def active_shard(self, key: str) -> S | None:
+        """Return the shard of a key, or None if this broker does not coordinate the key, or is loading."""
+        partition = self.partition_of(key)
+        context = None if partition is None else self.contexts.get(partition)
+        return context.shard if context is not None and context.state is CoordinatorState.ACTIVE else None
+
     def all_contexts(self) -> list[CoordinatorContext[S]]:
         """Return all contexts, loaded or not."""
         return list(self.contexts.values())

@@ -52,7 +52,7 @@ class LoadSpec(NamedTuple):
 
 
 class Window(NamedTuple):
-    """What was done since the previous window."""
+    """The work that was done since the previous window."""
 
     records: int
     size_bytes: int

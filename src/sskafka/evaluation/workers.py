@@ -22,7 +22,7 @@ class Totals(NamedTuple):
     records: int
     size_bytes: int
     seconds: float
-    """From the common start to the end of the last worker."""
+    """Time from the common start to the end of the last worker."""
     latencies: Latencies
 
     @property

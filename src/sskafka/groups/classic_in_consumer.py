@@ -18,17 +18,16 @@ from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.groups.consumer_heartbeat import check_instance
 from sskafka.groups.consumer_records import Draft
 from sskafka.groups.consumer_requests import CLASSIC_JOIN, CLASSIC_SYNC, ConsumerRequests, timer_key
+from sskafka.groups.encoded_partitions import encoded_assignment
 from sskafka.groups.group import UNKNOWN_MEMBER, EventKind
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.log_records import GroupResult
 from sskafka.groups.members import ClassicSide, ConsumerMember, MemberState
 from sskafka.groups.partition_set import PartitionSet
-from sskafka.groups.subscription import CONSUMER_PROTOCOL, read_subscription
+from sskafka.groups.subscription import BYTES_MAX, CONSUMER_PROTOCOL, LISTED_MAX, listed_count, read_subscription
 from sskafka.model.coordination import CoordinatorResult, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.wire.codec import encode
 from sskafka.wire.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
-from sskafka.wire.messages.consumer_protocol import TopicPartition as NamedPartitions
 from sskafka.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from sskafka.wire.messages.join_group import JoinGroupResponse
 from sskafka.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity, MemberResponse
@@ -94,7 +93,10 @@ class ClassicInConsumer:
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, text)
 
     def _joined(self, group: ConsumerGroup, joining: Joining, member_id: str, now_ms: int) -> GroupResult:
-        subscription = read_subscription(joining.protocols[0][1])
+        encoded = joining.protocols[0][1]
+        if len(encoded) > BYTES_MAX or (listed_count(encoded) or 0) > LISTED_MAX:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "The subscription is too large for a consumer group.")
+        subscription = read_subscription(encoded)
         if subscription is None:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "Malformed embedded consumer protocol.")
         instance_id = joining.request.group_instance_id
@@ -258,15 +260,7 @@ def _common_protocols(group: ConsumerGroup, joining: Joining) -> set[str]:
 def classic_assignment(member: ConsumerMember, topics: Topics) -> bytes:
     """Return the member's assignment in the format of the classic protocol, with topics by name."""
     names = {topic.topic_id: name for name, topic in topics.items()}
-    assignment = ConsumerProtocolAssignment(
-        [
-            NamedPartitions(names[topic_id], indexes)
-            for topic_id, indexes in member.assigned.by_topic()
-            if topic_id in names
-        ]
-    )
-    version = _subscription_version(member)
-    return _INT16.pack(version) + encode(assignment, version)
+    return _INT16.pack(_subscription_version(member)) + encoded_assignment(member.assigned, names)
 
 
 def _subscription_version(member: ConsumerMember) -> int:

@@ -2,7 +2,8 @@
 
     group epoch        1 in a new group; increases when a subscription or a subscribed topic changes or a member leaves
     target epoch       the group epoch of the target assignment; it follows with the next heartbeat, but not within the
-                       assignment interval of the group
+                       assignment interval of the group, and later if the group is large; 1 in a new group, without
+                       partitions
     member epoch       the target epoch that the member has reached; the group is stable when all have the newest
 
     Empty         no members                            Assigning      the target is older than the group epoch
@@ -15,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from sskafka.groups.assignors import ASSIGNORS, NOTHING, Assignment, Partitions, Subscriber
+from sskafka.groups.assignors import NOTHING, Partitions
 from sskafka.groups.group import CONSUMER, UNKNOWN_MEMBER, GroupMemory, OffsetCommitter, Timeline
 from sskafka.groups.members import ConsumerMember
 from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset
@@ -42,7 +43,8 @@ class ConsumerGroup:
         self.epoch = 1
         self.metadata_hash = 0
         """Hash of the subscribed topics at the beginning of the epoch."""
-        self.target_epoch = 0
+        self.target_epoch = 1
+        """The members of a new group have no partitions in epoch 1. Its first assignment may take some turns."""
         self.assigned_at_ms = 0
         """Time of the target assignment; 0 if there is none yet."""
         self.target: dict[str, Partitions] = {}
@@ -154,13 +156,17 @@ class ConsumerGroup:
         return self.target.get(member.member_id, NOTHING)
 
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
-        return member.topic_names | self.regex_topics.get(member.topic_regex, frozenset())
+        matched = self.regex_topics.get(member.topic_regex)
+        return member.topic_names | matched if matched and member.topic_names else matched or member.topic_names
 
     @property
     def subscribed_topics(self) -> frozenset[str]:
         """The topics of all members, computed on demand after a change."""
         if self._subscribed is None:
-            self._subscribed = frozenset().union(*(self.topics_of(member) for member in self.members.values()))
+            names = {member.topic_names for member in self.members.values()}
+            patterns = {member.topic_regex for member in self.members.values()}
+            names.update(self.regex_topics[pattern] for pattern in patterns if pattern in self.regex_topics)
+            self._subscribed = next(iter(names)) if len(names) == 1 else frozenset().union(*names)
         return self._subscribed
 
     def speaks_classic_only(self, members: Iterable[ConsumerMember]) -> bool:
@@ -169,22 +175,6 @@ class ConsumerGroup:
     def preferred_assignor(self, members: Iterable[ConsumerMember], default: str) -> str:
         votes = Counter(member.server_assignor for member in members if member.server_assignor)
         return votes.most_common(1)[0][0] or default if votes else default
-
-    def new_target(self, assignor: str, topics: Topics) -> Assignment:
-        """Return a target assignment for the current topics and subscriptions."""
-        ids = {name: topic.topic_id for name, topic in topics.items()}
-        subscribers = [
-            Subscriber(
-                member.member_id,
-                member.name,
-                frozenset(ids[name] for name in self.topics_of(member) if name in ids),
-                self.target_of(member),
-            )
-            for member in self.members.values()
-        ]
-        wanted = self.subscribed_topics
-        counts = {topic.topic_id: topic.partition_count for name, topic in sorted(topics.items()) if name in wanted}
-        return ASSIGNORS[assignor](subscribers, counts)
 
     # -- replay
 
@@ -219,10 +209,11 @@ class ConsumerGroup:
         has = NOTHING if after is None else after.owned
         if had == has:
             return
-        self._shared.update(self._owned.common(has - had))
-        self._owned.remove(had - has)
-        self._owned.update(has)
-        if shared := self._shared.common(had - has):
+        gained, lost = self.memory.changes(had, has)
+        self._shared.update(self._owned.common(gained))
+        self._owned.remove(lost)
+        self._owned.update(gained)
+        if shared := self._shared.common(lost):
             for member in self.members.values():
                 self._owned.update(member.owned & shared)
 

@@ -1,15 +1,25 @@
-"""A ConsumerGroupHeartbeat request, and the checks of its fields."""
+"""A ConsumerGroupHeartbeat request, and the checks of its fields.
+
+A request may list tens of thousands of topics. They are read in steps, before the turn in which the group decides.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from sskafka.groups import consumer_records as records
 from sskafka.groups.assignors import Partitions
 from sskafka.groups.consumer_group import ConsumerGroup
+from sskafka.groups.encoded_partitions import encode_names, encoded_topics
 from sskafka.groups.members import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH, Client, ConsumerMember
+from sskafka.groups.partition_set import of_topics_in_steps
 from sskafka.groups.topic_changes import check_pattern
+from sskafka.model.computation import Computation, finished
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from sskafka.wire.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
 
 MEMBER_IDS_OF_CLIENTS_FROM = 1
 
@@ -22,19 +32,56 @@ class TopicRights(NamedTuple):
     """The same object until an ACL of the cluster changes."""
 
 
-class Heartbeat(NamedTuple):
-    """A ConsumerGroupHeartbeat request, its version and client."""
+class LongFields(NamedTuple):
+    """The fields of a request that may be long, as groups use them. None: the request leaves the field out."""
 
-    request: ConsumerGroupHeartbeatRequest
-    version: int
-    client: Client
-    rights: TopicRights | None = None
-    """None: the client may describe all topics."""
+    topic_names: frozenset[str] | None
+    names_to_write: list[str]
+    """The same, encoded for the record of the member."""
+    reported: Partitions | None
+    """The partitions that the member says it owns."""
+
+
+def read_long_fields(request: ConsumerGroupHeartbeatRequest) -> Computation[LongFields]:
+    names, owned = request.subscribed_topic_names, request.topic_partitions
+    if names is None and owned is None:
+        return _NO_LONG_FIELDS  # nearly always
+    encoded: list[str] = []
+    if names:
+        encoded = yield from encode_names(list(dict.fromkeys(names)))
+    reported: Partitions | None = None
+    if owned is not None:
+        reported = yield from of_topics_in_steps((topic.topic_id, topic.partitions) for topic in owned)
+    return LongFields(None if names is None else frozenset(names), encoded, reported)
+
+
+_NO_LONG_FIELDS = LongFields(None, [], None)
+
+
+class Heartbeat:
+    """A ConsumerGroupHeartbeat request, its version and client. `rights` None: the client may describe all topics.
+
+    `long_fields`: those of the request, if they were read before."""
+
+    __slots__ = ("client", "long_fields", "request", "rights", "version")
+
+    def __init__(
+        self,
+        request: ConsumerGroupHeartbeatRequest,
+        version: int,
+        client: Client,
+        rights: TopicRights | None = None,
+        long_fields: LongFields | None = None,
+    ) -> None:
+        self.request = request
+        self.version = version
+        self.client = client
+        self.rights = rights
+        self.long_fields = long_fields or finished(read_long_fields(request))
 
     @property
     def reported(self) -> Partitions | None:
-        owned = self.request.topic_partitions
-        return None if owned is None else records.partitions_of(owned)
+        return self.long_fields.reported
 
     @property
     def is_full(self) -> bool:
@@ -69,12 +116,12 @@ class Heartbeat(NamedTuple):
     def applied_to(self, member: ConsumerMember) -> ConsumerMember:
         """Return the member as the request describes it. Fields that the request leaves out stay the same."""
         request = self.request
-        names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
+        names, regex = self.long_fields.topic_names, request.subscribed_topic_regex
         return member._replace(
             instance_id=request.instance_id if request.instance_id is not None else member.instance_id,
             rack_id=request.rack_id if request.rack_id is not None else member.rack_id,
             client=self.client,
-            topic_names=frozenset(names) if names is not None else member.topic_names,
+            topic_names=names if names is not None else member.topic_names,
             topic_regex=regex if regex is not None else member.topic_regex,
             rebalance_timeout_ms=request.rebalance_timeout_ms
             if request.rebalance_timeout_ms != -1
@@ -82,6 +129,18 @@ class Heartbeat(NamedTuple):
             server_assignor=request.server_assignor if request.server_assignor is not None else member.server_assignor,
             classic=None,
         )
+
+
+def heartbeat_response(
+    member: ConsumerMember, interval_ms: int, with_assignment: bool
+) -> ConsumerGroupHeartbeatResponse:
+    assignment = Assignment(encoded_topics(member.assigned, TopicPartitions)) if with_assignment else None
+    return ConsumerGroupHeartbeatResponse(
+        member_id=member.member_id,
+        member_epoch=member.epoch,
+        heartbeat_interval_ms=interval_ms,
+        assignment=assignment,
+    )
 
 
 def check_instance(group: ConsumerGroup, instance_id: str, member_id: str) -> None:

@@ -13,9 +13,11 @@ from typing import Any, NamedTuple, Protocol
 from sskafka.groups.assignors import Partitions
 from sskafka.groups.classic_group import ClassicGroup
 from sskafka.groups.consumer_group import ConsumerGroup
+from sskafka.groups.encoded_partitions import encode_names, encoded_topics, encoded_with_epochs
 from sskafka.groups.log_records import GroupRecord, GroupResult, Record
 from sskafka.groups.members import ClassicSide, Client, ConsumerMember, MemberState
 from sskafka.groups.partition_set import MutablePartitionSet, PartitionSet
+from sskafka.model.computation import finished
 from sskafka.model.coordination import PARKED, CoordinatorResult
 from sskafka.model.ids import Uuid
 from sskafka.wire.messages import group_records as wire
@@ -27,14 +29,15 @@ def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> GroupRecord:
     return _record(wire.ConsumerGroupMetadataKey(group_id), wire.ConsumerGroupMetadataValue(epoch, metadata_hash))
 
 
-def member_record(group_id: str, member: ConsumerMember) -> GroupRecord:
+def member_record(group_id: str, member: ConsumerMember, topic_names: list[str] | None = None) -> GroupRecord:
+    """`topic_names`: those of the member, if they were encoded before."""
     classic = member.classic
     value = wire.ConsumerGroupMemberMetadataValue(
         instance_id=member.instance_id,
         rack_id=member.rack_id,
         client_id=member.client.client_id,
         client_host=member.client.host,
-        subscribed_topic_names=sorted(member.topic_names),
+        subscribed_topic_names=sorted(member.topic_names) if topic_names is None else topic_names,
         subscribed_topic_regex=member.topic_regex,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         server_assignor=member.server_assignor,
@@ -44,7 +47,7 @@ def member_record(group_id: str, member: ConsumerMember) -> GroupRecord:
             classic.session_timeout_ms, [wire.ClassicProtocol(name, metadata) for name, metadata in classic.protocols]
         ),
     )
-    return _record(wire.ConsumerGroupMemberMetadataKey(group_id, member.member_id), value)
+    return _record(wire.ConsumerGroupMemberMetadataKey(group_id, member.member_id), value, kept=member.topic_names)
 
 
 def current_record(group_id: str, member: ConsumerMember) -> GroupRecord:
@@ -52,31 +55,21 @@ def current_record(group_id: str, member: ConsumerMember) -> GroupRecord:
         member.epoch,
         member.previous_epoch,
         member.state,
-        _with_epochs(member, member.assigned),
-        _with_epochs(member, member.pending_revocation),
+        encoded_with_epochs(member.assigned, member.assignment_epochs, are_all=not member.pending_revocation),
+        encoded_with_epochs(member.pending_revocation, member.assignment_epochs, are_all=not member.assigned),
     )
     return _record(wire.ConsumerGroupCurrentMemberAssignmentKey(group_id, member.member_id), value, kept=member)
 
 
-def _with_epochs(member: ConsumerMember, partitions: Partitions) -> list[wire.TopicPartitions]:
-    """Return the partitions with their assignment epochs. Most have the same epoch; only the others are looked up."""
-    epochs = member.assignment_epochs
-    usual = max(epochs, key=lambda epoch: len(epochs[epoch])) if len(epochs) > 1 else next(iter(epochs), 0)
-    others = {item: epoch for epoch, owned in epochs.items() if epoch != usual for item in owned & partitions}
-    if not others:
-        return [
-            wire.TopicPartitions(topic, indexes, [usual] * len(indexes)) for topic, indexes in partitions.by_topic()
-        ]
-    return [
-        wire.TopicPartitions(topic, indexes, [others.get((topic, index), usual) for index in indexes])
-        for topic, indexes in partitions.by_topic()
-    ]
-
-
-def target_record(group_id: str, member_id: str, target: Partitions) -> GroupRecord:
-    value = wire.ConsumerGroupTargetAssignmentMemberValue(
-        [wire.TopicPartition(topic, indexes) for topic, indexes in target.by_topic()]
-    )
+def target_record(
+    group_id: str,
+    member_id: str,
+    target: Partitions,
+    value: wire.ConsumerGroupTargetAssignmentMemberValue | None = None,
+) -> GroupRecord:
+    """`value`: the target, if it was encoded before."""
+    if value is None:
+        value = wire.ConsumerGroupTargetAssignmentMemberValue(encoded_topics(target, wire.TopicPartition))
     return _record(wire.ConsumerGroupTargetAssignmentMemberKey(group_id, member_id), value, kept=target)
 
 
@@ -85,9 +78,10 @@ def target_epoch_record(group_id: str, epoch: int, now_ms: int) -> GroupRecord:
     return _record(wire.ConsumerGroupTargetAssignmentMetadataKey(group_id), value)
 
 
-def regex_record(group_id: str, regex: str, topics: Iterable[str], now_ms: int) -> GroupRecord:
-    value = wire.ConsumerGroupRegularExpressionValue(sorted(topics), 0, now_ms)
-    return _record(wire.ConsumerGroupRegularExpressionKey(group_id, regex), value)
+def regex_record(group_id: str, regex: str, topics: frozenset[str], now_ms: int) -> GroupRecord:
+    names = finished(encode_names(sorted(topics)))
+    value = wire.ConsumerGroupRegularExpressionValue(names, 0, now_ms)
+    return _record(wire.ConsumerGroupRegularExpressionKey(group_id, regex), value, kept=topics)
 
 
 def regex_tombstone(group_id: str, regex: str) -> GroupRecord:
@@ -127,7 +121,7 @@ def replay(group: ConsumerGroup, record: GroupRecord) -> None:
         case wire.ConsumerGroupMetadataKey():
             _replay_epoch(group, value)
         case wire.ConsumerGroupMemberMetadataKey():
-            _replay_member(group, key.member_id, value)
+            _replay_member(group, key.member_id, value, record.kept)
         case wire.ConsumerGroupTargetAssignmentMetadataKey():
             _replay_target_epoch(group, value)
         case wire.ConsumerGroupTargetAssignmentMemberKey():
@@ -135,7 +129,8 @@ def replay(group: ConsumerGroup, record: GroupRecord) -> None:
         case wire.ConsumerGroupCurrentMemberAssignmentKey():
             _replay_current(group, key.member_id, value, record.kept)
         case wire.ConsumerGroupRegularExpressionKey():
-            group.replay_regex(key.regular_expression, None if value is None else value.topics)
+            topics = None if value is None else value.topics if record.kept is None else record.kept
+            group.replay_regex(key.regular_expression, topics)
 
 
 def _replay_epoch(group: ConsumerGroup, value: wire.ConsumerGroupMetadataValue | None) -> None:
@@ -143,18 +138,25 @@ def _replay_epoch(group: ConsumerGroup, value: wire.ConsumerGroupMetadataValue |
         group.epoch, group.metadata_hash = value.epoch, value.metadata_hash
 
 
-def _replay_member(group: ConsumerGroup, member_id: str, value: wire.ConsumerGroupMemberMetadataValue | None) -> None:
+def _replay_member(
+    group: ConsumerGroup,
+    member_id: str,
+    value: wire.ConsumerGroupMemberMetadataValue | None,
+    topic_names: frozenset[str] | None,
+) -> None:
     if value is None:
         group.replay_member_gone(member_id)
         return
     classic = value.classic_member_metadata
     known = group.members.get(member_id, ConsumerMember(member_id))
+    if topic_names is None:
+        topic_names = frozenset(value.subscribed_topic_names)
     group.replay_member(
         known._replace(
             instance_id=value.instance_id,
             rack_id=value.rack_id,
             client=Client(value.client_id, value.client_host),
-            topic_names=frozenset(value.subscribed_topic_names),
+            topic_names=topic_names,
             topic_regex=value.subscribed_topic_regex or "",
             rebalance_timeout_ms=value.rebalance_timeout_ms,
             server_assignor=value.server_assignor,
@@ -247,6 +249,9 @@ class Draft(NamedTuple):
         for record in records:
             replay(group, record)
         return Draft(group, self.records + records, self.effects)
+
+    def with_effect(self, effect: object) -> "Draft":
+        return Draft(self.group, self.records, (*self.effects, effect))
 
     def followed_by(self, decision: GroupResult) -> "Draft":
         """Return the draft with a decision about the classic group that takes the place of this group."""

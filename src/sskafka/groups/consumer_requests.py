@@ -1,7 +1,7 @@
 """ConsumerGroupHeartbeat: with it, members join, report their subscription and partitions, get assignments, and leave.
 
     heartbeat -> update the member -> [subscription or topics changed: group epoch + 1]
-              -> [target older than the group epoch, and assignment interval and pause are over: new target]
+              -> [target older than the group epoch, and assignment interval is over: new target (target_assignment)]
               -> the member's next step towards the target -> response
 
 No request waits: a member learns of a new target with its next heartbeat. A member that does not heartbeat within the
@@ -14,12 +14,11 @@ While nothing can be written, a heartbeat that would change something is refused
 member retries. Heartbeats that change nothing get a response as usual.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import Protocol
 
 from sskafka.groups import consumer_records as records
-from sskafka.groups.assignment_pauses import AssignmentPauses
 from sskafka.groups.assignors import NOTHING, Partitions
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.groups.consumer_heartbeat import (
@@ -28,12 +27,13 @@ from sskafka.groups.consumer_heartbeat import (
     check_epoch,
     check_instance,
     check_released,
+    heartbeat_response,
 )
 from sskafka.groups.consumer_records import Draft
 from sskafka.groups.group import EventKind
 from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
 from sskafka.groups.log_records import GroupRecord, GroupResult
-from sskafka.groups.member_memory import consumer_member_bytes
+from sskafka.groups.member_memory import MATCHED_BYTES, consumer_member_bytes
 from sskafka.groups.members import (
     JOINING_EPOCH,
     LEAVING_EPOCH,
@@ -42,17 +42,24 @@ from sskafka.groups.members import (
     ConsumerMember,
     MemberState,
 )
+from sskafka.groups.pattern_resolution import (
+    NOTHING_ALLOWED,
+    AllowedTopics,
+    ResolvePatterns,
+    resolve_patterns,
+    resolved_records,
+    unused_patterns,
+)
 from sskafka.groups.reconciliation import TargetAssignment, reconciled
-from sskafka.groups.topic_changes import CpuClock, TopicChanges, patterns_of, topics_hash
+from sskafka.groups.subscribed_topics import SubscribedTopics
+from sskafka.groups.target_assignment import ComputeTarget, NewTarget, Snapshot, compute, is_large, snapshot_of
+from sskafka.groups.topic_changes import CpuClock, TopicChanges, patterns_of
+from sskafka.model.computation import Computation, finished
 from sskafka.model.coordination import CoordinatorResult, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.messages.consumer_group_heartbeat import (
-    Assignment as HeartbeatAssignment,
-)
-from sskafka.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
-    TopicPartitions,
 )
 
 SESSION, REBALANCE = "consumer session", "consumer rebalance"
@@ -94,7 +101,6 @@ class ConsumerRequests:
         is_writable: Callable[[], bool],
         cpu_ns: CpuClock,
         take_memory: Callable[[int, int], bool],
-        pauses: AssignmentPauses,
     ) -> None:
         self._groups = groups
         self._topics = topics
@@ -105,7 +111,7 @@ class ConsumerRequests:
         self._is_writable = is_writable
         self._take_memory = take_memory
         self._topic_changes = TopicChanges(cpu_ns)
-        self._pauses = pauses
+        self._subscribed = SubscribedTopics(topics)
 
     # -- ConsumerGroupHeartbeat
 
@@ -116,12 +122,13 @@ class ConsumerRequests:
             return self._leave(heartbeat, now_ms)
         draft = self._draft_of(request)
         self.require_room(draft.group, request.member_id)
-        self._require_memory(request, now_ms)
+        self._require_memory(draft.group, request, now_ms)
         draft, member = self._member_of(draft, heartbeat, now_ms)
         if member.member_id in draft.group.members:
             self.watch(draft.group, member)  # even if the rest of the heartbeat is refused, the member is alive
         said = heartbeat.applied_to(member)
-        draft = self.changed(draft, member, said, now_ms, heartbeat.rights)
+        names = heartbeat.long_fields.names_to_write if heartbeat.long_fields.topic_names is not None else None
+        draft = self.changed(draft, member, said, now_ms, heartbeat.rights, names)
         draft = self.maybe_assign(draft, now_ms)
         is_resubscribed = said.subscription != member.subscription
         draft = self.reconcile(draft, member.member_id, heartbeat.reported, is_resubscribed, now_ms)
@@ -130,7 +137,8 @@ class ConsumerRequests:
         has_assignment = (
             heartbeat.is_full or request.member_epoch == JOINING_EPOCH or updated.assigned != member.assigned
         )
-        return draft.decided(self._response(draft.group, updated, has_assignment))
+        interval_ms = self._timings(draft.group.group_id).heartbeat_interval_ms
+        return draft.decided(heartbeat_response(updated, interval_ms, has_assignment))
 
     def _draft_of(self, request: ConsumerGroupHeartbeatRequest) -> Draft:
         group = self._groups.find_consumer(request.group_id)
@@ -148,11 +156,14 @@ class ConsumerRequests:
             text = f"The consumer group has reached its maximum capacity of {size_max} members."
             raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, text)
 
-    def _require_memory(self, request: ConsumerGroupHeartbeatRequest, now_ms: int) -> None:
+    def _require_memory(self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, now_ms: int) -> None:
         """Raise KafkaError if the members of the shard take too much memory for this subscription."""
         if request.subscribed_topic_names is None and not request.subscribed_topic_regex:
             return
-        size = consumer_member_bytes(request.subscribed_topic_names or (), request.subscribed_topic_regex or "")
+        regex = request.subscribed_topic_regex or ""
+        size = consumer_member_bytes(request.subscribed_topic_names or (), regex)
+        if regex and regex not in group.regex_topics:
+            size += MATCHED_BYTES * len(self._topics())  # it may match all; what it does match is counted later
         if not self._take_memory(size + len(request.group_id), now_ms):
             raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, "The members of all groups take too much memory.")
 
@@ -206,21 +217,22 @@ class ConsumerRequests:
         said: ConsumerMember,
         now_ms: int,
         rights: TopicRights | None = None,
+        names_to_write: list[str] | None = None,
         *,
         resolves_patterns: bool = True,
     ) -> Draft:
         """Update the member, and begin a new group epoch if subscriptions, topics or rights have changed.
 
-        `resolves_patterns`: False if the rights of the client are not known. The members that have patterns send
-        heartbeats with their rights soon."""
+        `names_to_write`: the topic names of the member, if they are encoded. `resolves_patterns`: False if the rights
+        of the client are not known. The members that have patterns send heartbeats with their rights soon."""
         group_id, is_new = draft.group.group_id, member.member_id not in draft.group.members
         is_bumped = said.topic_names != member.topic_names
         if said.topic_regex != member.topic_regex:
             is_bumped = is_bumped or not said.topic_regex or said.topic_regex in draft.group.regex_topics
         if is_new or said != member:
-            draft = self._plus(draft, records.member_record(group_id, said))
+            draft = self._plus(draft, records.member_record(group_id, said, names_to_write))
         if said.topic_regex != member.topic_regex:
-            draft = self._plus(draft, *_unused_patterns(draft.group))
+            draft = self._plus(draft, *unused_patterns(draft.group))
         reason = "a member joined" if is_new else "the subscription of a member changed"
         is_moved = is_bumped or said.topic_regex != member.topic_regex
         if not resolves_patterns and patterns_of(draft.group):
@@ -234,11 +246,19 @@ class ConsumerRequests:
         return self._maybe_begin_epoch(draft, False, False, "", now_ms, None)
 
     def _maybe_begin_epoch(
-        self, draft: Draft, is_bumped: bool, is_moved: bool, reason: str, now_ms: int, rights: TopicRights | None
+        self,
+        draft: Draft,
+        is_bumped: bool,
+        is_moved: bool,
+        reason: str,
+        now_ms: int,
+        rights: TopicRights | None,
+        allowed: AllowedTopics = NOTHING_ALLOWED,
     ) -> Draft:
         """Begin a new group epoch if `is_bumped`, or if subscribed topics or the topics of patterns have changed.
 
-        `is_moved`: the subscriptions of members have changed. `rights`: of the client that has sent the request."""
+        `is_moved`: the subscriptions of members have changed. `rights`: of the client that has sent the request, and
+        `allowed`, what is known of them."""
         topics, memory = self._topics(), draft.group.memory
         are_rights_new = rights is not None and rights.acls is not memory.seen_acls
         if not is_moved and not are_rights_new and memory.seen_topics is topics:
@@ -246,21 +266,42 @@ class ConsumerRequests:
         self._topic_changes.update(topics)
         has_other_rights = are_rights_new and bool(patterns_of(draft.group))
         is_concerned = is_moved or has_other_rights or self._topic_changes.concerns(draft.group)
+        resolved: list[GroupRecord] | None = []
         if is_concerned:
             self._require_writable()
-        memory.seen_topics = topics
+            resolved = resolved_records(draft.group, self._topic_changes, now_ms, rights, allowed)
+        memory.seen_topics = None if resolved is None else topics
         memory.seen_acls = None if rights is None else rights.acls
         if not is_concerned:
             return draft
         before = draft.group.regex_topics
-        draft = self._plus(draft, *self._resolved_patterns(draft.group, now_ms, rights))
+        if resolved is None:  # the next heartbeat asks again, unless the patterns are resolved by then
+            draft = draft.with_effect(ResolvePatterns(draft.group.group_id, rights))
+            return self._maybe_begin_epoch_by_hash(draft, is_bumped, reason, now_ms)
+        draft = self._plus(draft, *resolved)
         are_patterns_resolved = any(
             found != before.get(name, frozenset()) for name, found in draft.group.regex_topics.items()
         )
         return self._maybe_begin_epoch_by_hash(draft, is_bumped or are_patterns_resolved, reason, now_ms)
 
+    def resolve_patterns(self, wanted: ResolvePatterns) -> Computation[AllowedTopics]:
+        """Resolve the patterns of a group in the background, for `patterns_resolved`."""
+        group = self._groups.find_consumer(wanted.group_id)
+        if group is None:
+            return NOTHING_ALLOWED
+        self._topic_changes.update(self._topics())
+        return (yield from resolve_patterns(group, self._topic_changes, wanted.rights))
+
+    def patterns_resolved(self, wanted: ResolvePatterns, allowed: AllowedTopics, now_ms: int) -> GroupResult:
+        """Decide as the heartbeat would have that wanted it."""
+        group = self._groups.find_consumer(wanted.group_id)
+        if group is None:
+            return CoordinatorResult()
+        draft = self._maybe_begin_epoch(Draft(group), False, True, "", now_ms, wanted.rights, allowed)
+        return self.maybe_assign(draft, now_ms).decided()
+
     def _maybe_begin_epoch_by_hash(self, draft: Draft, is_bumped: bool, reason: str, now_ms: int) -> Draft:
-        metadata_hash = topics_hash(self._topics(), draft.group.subscribed_topics)
+        metadata_hash = self._subscribed.hash_of(draft.group.subscribed_topics)
         if not is_bumped and metadata_hash == draft.group.metadata_hash:
             return draft
         return self._begin_epoch(draft, metadata_hash, reason or "subscribed topics changed", now_ms)
@@ -271,42 +312,44 @@ class ConsumerRequests:
         return self._plus(draft, records.epoch_record(group.group_id, group.epoch + 1, metadata_hash))
 
     def maybe_assign(self, draft: Draft, now_ms: int) -> Draft:
-        """Compute the target of the group epoch, unless there is one, or the assignment interval is not over."""
+        """Compute the target of the group epoch, unless there is one, or the assignment interval is not over.
+
+        Ask for the target of a large group: computing it takes many turns, and the members keep what they have."""
         group = draft.group
         interval_ms = self._timings(group.group_id).assignment_interval_ms
         is_too_soon = group.assigned_at_ms and interval_ms and now_ms < group.assigned_at_ms + interval_ms
         if group.target_epoch >= group.epoch or is_too_soon:
             return draft
-        topics = self._topics()
-        partitions = sum(topics[name].partition_count for name in group.subscribed_topics if name in topics)
-        if self._pauses.is_paused(partitions, now_ms):
-            if not group.target_epoch:  # members of a new group have no epoch to wait with
-                text = "Other groups with many partitions are being assigned. Try again."
-                raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, text)
-            return draft
-        with self._pauses.measured(partitions, now_ms):
-            return self._plus(draft, *self._new_target(group, now_ms))
+        if not is_large(group, self._topics()):
+            return self._plus(draft, *finished(compute(self._snapshot(group))).records(now_ms))
+        self._require_writable()
+        if group.memory.unstorable_epoch == group.epoch:
+            text = f"The assignment of group {group.group_id} does not fit into a record."
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, text)
+        return draft.with_effect(ComputeTarget(group.group_id))
 
-    def _resolved_patterns(
-        self, group: ConsumerGroup, now_ms: int, rights: TopicRights | None
-    ) -> Iterator[GroupRecord]:
-        """Yield a record for every pattern that matches other topics than before.
+    def snapshot(self, group_id: str) -> Snapshot | None:
+        """Return what the new target of a group depends on, or None if it needs none by now."""
+        group = self._groups.find_consumer(group_id)
+        if group is None or not group.members or group.target_epoch >= group.epoch:
+            return None
+        return self._snapshot(group)
 
-        As in Apache Kafka, the rights of the member whose request causes this decide for the whole group."""
-        for pattern in patterns_of(group):
-            found = self._topic_changes.matching(pattern)
-            if rights is not None:
-                found = frozenset(name for name in found if rights.may_describe(name))
-            if group.regex_topics.get(pattern) != found:
-                yield records.regex_record(group.group_id, pattern, found, now_ms)
+    def _snapshot(self, group: ConsumerGroup) -> Snapshot:
+        assignor = group.preferred_assignor(group.members.values(), self._settings.assignors[0])
+        return snapshot_of(group, assignor, self._topics())
 
-    def _new_target(self, group: ConsumerGroup, now_ms: int) -> Iterator[GroupRecord]:
-        """Yield the records of a target assignment for the group's epoch."""
-        name = group.preferred_assignor(group.members.values(), self._settings.assignors[0])
-        for member_id, partitions in group.new_target(name, self._topics()).items():
-            if group.target.get(member_id) != partitions:
-                yield records.target_record(group.group_id, member_id, partitions)
-        yield records.target_epoch_record(group.group_id, group.epoch, now_ms)
+    def install(self, target: NewTarget, now_ms: int) -> GroupResult:
+        """Make a computed target that of its group, unless it is of no use any more (target_assignment)."""
+        group = target.group
+        if not target.is_for(self._groups.find_consumer(group.group_id)) or not group.members:
+            return CoordinatorResult()
+
+        def too_large(_: int) -> GroupResult:
+            group.memory.unstorable_epoch = target.epoch
+            return CoordinatorResult()
+
+        return CoordinatorResult(list(target.records(now_ms)), is_divisible=True, if_too_large=too_large)
 
     def reconcile(
         self, draft: Draft, member_id: str, reported: Partitions | None, is_resubscribed: bool, now_ms: int
@@ -315,11 +358,13 @@ class ConsumerRequests:
         group, member = draft.group, draft.group.members[member_id]
         if not is_resubscribed and member.is_reconciled_to(group.target_epoch):
             return draft
-        topics = self._topics()
-        subscribed = frozenset(topics[name].topic_id for name in group.topics_of(member) if name in topics)
         updated = reconciled(
             member,
-            TargetAssignment(group.target_epoch, group.target_of(member), subscribed),
+            TargetAssignment(
+                group.target_epoch,
+                group.target_of(member),
+                lambda: self._subscribed.ids_of(group.topics_of(member)),
+            ),
             lambda partitions: group.free_for(member, partitions),
             reported,
             is_resubscribed,
@@ -364,11 +409,11 @@ class ConsumerRequests:
             _note(draft.group, member, member.client, kind, reason, now_ms, removed_count)
             tombstones += records.member_tombstones(draft.group.group_id, member.member_id)
         draft = self._plus(draft, *tombstones)
-        draft = self._plus(draft, *_unused_patterns(draft.group))
+        draft = self._plus(draft, *unused_patterns(draft.group))
         downgraded = self._groups.downgraded_after_leave(draft, now_ms)
         if downgraded is not None:
             return downgraded
-        metadata_hash = topics_hash(self._topics(), draft.group.subscribed_topics)
+        metadata_hash = self._subscribed.hash_of(draft.group.subscribed_topics)
         draft = self._begin_epoch(draft, metadata_hash, reason or "a member left", now_ms)
         if not draft.group.members:
             draft.group.timeline.rebalance_completed(now_ms, draft.group.epoch, 0)
@@ -427,27 +472,6 @@ class ConsumerRequests:
         if not self._is_writable():
             text = "Too few replicas of the group's partition are in sync."
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, text)
-
-    def _response(
-        self, group: ConsumerGroup, member: ConsumerMember, with_assignment: bool
-    ) -> ConsumerGroupHeartbeatResponse:
-        assignment = None
-        if with_assignment:
-            assignment = HeartbeatAssignment(
-                [TopicPartitions(topic_id, indexes) for topic_id, indexes in member.assigned.by_topic()]
-            )
-        return ConsumerGroupHeartbeatResponse(
-            member_id=member.member_id,
-            member_epoch=member.epoch,
-            heartbeat_interval_ms=self._timings(group.group_id).heartbeat_interval_ms,
-            assignment=assignment,
-        )
-
-
-def _unused_patterns(group: ConsumerGroup) -> list[GroupRecord]:
-    """Return tombstones for the regular expressions that no member subscribes to any more."""
-    used = {member.topic_regex for member in group.members.values()}
-    return [records.regex_tombstone(group.group_id, pattern) for pattern in group.regex_topics if pattern not in used]
 
 
 def _note(

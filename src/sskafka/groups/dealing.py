@@ -7,6 +7,8 @@ are dealt in runs over blocks of a set instead of one by one.
 """
 
 from sskafka.groups.partition_set import Block, MutablePartitionSet, PartitionSet, numbers_of
+from sskafka.groups.subscribers import STEP_ITEMS
+from sskafka.model.computation import Computation, finished
 
 
 class Dealer:
@@ -24,17 +26,43 @@ class Dealer:
 
     def dealt(self, partitions: PartitionSet) -> list[PartitionSet]:
         """Deal the partitions, in the order of topic ids and indexes. Return those of each member."""
-        for key, mask in sorted(partitions.masks()):
-            numbers = numbers_of(mask)
-            start = 0
-            while start < len(numbers):
-                if not self._left:
-                    self._extend_hand()
-                stop = min(len(numbers), start + self._left)
-                self._deal(key, numbers[start:stop])
-                self._left -= stop - start
-                start = stop
-        return [made.frozen() for made in self._made]
+        return finished(self.steps(partitions))
+
+    def steps(self, partitions: PartitionSet) -> Computation[list[PartitionSet]]:
+        """Do the same in steps."""
+        done = 0
+        for part in partitions.sorted_parts():
+            if not part:
+                yield
+            for key, mask in part:
+                done += self._deal_block(key, mask)
+                if done > STEP_ITEMS:
+                    done = 0
+                    yield
+        return [PartitionSet(one.release()) for one in self._made]
+
+    def _deal_block(self, key: Block, mask: int) -> int:
+        """Return how many partitions there were."""
+        if not self._left:
+            self._extend_hand()
+        if not mask & (mask - 1):  # one partition, as in topics that have one
+            self._made[self._hand[self._at]].add_mask(key, mask)
+            self._at = (self._at + 1) % len(self._hand)
+            self._left -= 1
+            return 1
+        numbers = numbers_of(mask)
+        self._deal_all(key, numbers)
+        return len(numbers)
+
+    def _deal_all(self, key: Block, numbers: list[int]) -> None:
+        start = 0
+        while start < len(numbers):
+            if not self._left:
+                self._extend_hand()
+            stop = min(len(numbers), start + self._left)
+            self._deal(key, numbers[start:stop])
+            self._left -= stop - start
+            start = stop
 
     def _extend_hand(self) -> None:
         later, loads = self._later, self._loads

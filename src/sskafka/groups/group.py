@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from sskafka.groups.offsets import CommittedOffset
+from sskafka.groups.partition_set import NOTHING, PartitionSet
 from sskafka.model.coordination import Completion
 from sskafka.model.ids import Uuid
 
@@ -113,7 +114,7 @@ class Timeline:
 class GroupMemory:
     """State of a group that exists only in memory. It survives a migration of the group, but no new coordinator."""
 
-    __slots__ = ("seen_acls", "seen_topics", "timeline")
+    __slots__ = ("_last_change", "seen_acls", "seen_topics", "timeline", "unstorable_epoch")
 
     def __init__(self) -> None:
         self.timeline = Timeline()
@@ -121,6 +122,17 @@ class GroupMemory:
         """The cluster's topics with which the target of a consumer group was last compared."""
         self.seen_acls: object = None
         """The ACLs by which the patterns of a consumer group were last resolved; None: without ACLs."""
+        self.unstorable_epoch = 0
+        """The epoch of a consumer group whose target does not fit into the log; 0: there was none."""
+        self._last_change = (NOTHING, NOTHING, NOTHING, NOTHING)
+
+    def changes(self, had: PartitionSet, has: PartitionSet) -> tuple[PartitionSet, PartitionSet]:
+        """Return `has.changes_from(had)`. A decision needs it twice: in its draft, and when it is replayed."""
+        before, after, gained, lost = self._last_change
+        if before is not had or after is not has:
+            gained, lost = has.changes_from(had)
+            self._last_change = had, has, gained, lost
+        return gained, lost
 
 
 class Group(Protocol):

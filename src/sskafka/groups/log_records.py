@@ -57,8 +57,8 @@ class GroupRecord(NamedTuple):
     replacement: StaticReplacement | None = None
     """The static member that is new in `value`, with its soft state. It is not written either."""
     kept: Any = None
-    """What a consumer group keeps of `value`: the member, or its target assignment. The decision that made the record
-    had it, so `replay` does not read it from `value` again. It is not written either."""
+    """What a consumer group keeps of `value`: topics, a target or an assignment. The decision that made the record had
+    it, so `replay` does not read it from `value` again. It is not written either."""
 
 
 Record = OffsetRecord | GroupRecord

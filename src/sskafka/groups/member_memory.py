@@ -17,6 +17,8 @@ MEMBER_BYTES = 1024
 """What a member takes besides its metadata."""
 NAME_BYTES = 128
 """What a protocol or the name of a topic takes besides its text and metadata."""
+MATCHED_BYTES = 48
+"""What a topic takes that a pattern of a group matches."""
 RECOUNT_MS = 1000
 
 
@@ -43,7 +45,7 @@ def classic_member_bytes(protocols: Protocols) -> int:
 
 
 def consumer_member_bytes(topic_names: Collection[str], regex: str) -> int:
-    return MEMBER_BYTES + sum(NAME_BYTES + len(name) for name in topic_names) + len(regex)
+    return MEMBER_BYTES + NAME_BYTES * len(topic_names) + sum(map(len, topic_names)) + len(regex)
 
 
 def _group_bytes(group: Group) -> int:
@@ -55,4 +57,5 @@ def _group_bytes(group: Group) -> int:
     elif isinstance(group, ConsumerGroup):
         for consumer in group.members.values():
             size += consumer_member_bytes(consumer.topic_names, consumer.topic_regex)
+        size += MATCHED_BYTES * sum(map(len, group.regex_topics.values()))
     return size

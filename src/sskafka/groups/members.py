@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from sskafka.groups.assignors import NOTHING, Partitions
-from sskafka.groups.partition_set import MutablePartitionSet
+from sskafka.groups.partition_set import MutablePartitionSet, PartitionSet
 from sskafka.model.coordination import Completion
 from sskafka.model.ids import Uuid
 
@@ -146,15 +146,20 @@ class ConsumerMember(NamedTuple):
     def is_reconciled_to(self, target_epoch: int) -> bool:
         return self.state is MemberState.STABLE and self.epoch == target_epoch
 
-    def owning(self, assigned: Partitions, pending_revocation: Partitions, since: int = 0) -> "ConsumerMember":
-        """Return the member with these partitions. It owns those that are new since epoch `since`."""
-        owned, known = assigned | pending_revocation, MutablePartitionSet()
-        epochs: dict[int, Partitions] = {}
-        for epoch, partitions in self.assignment_epochs.items():
-            if kept := partitions & owned:
-                epochs[epoch] = kept
+    def owning(
+        self, assigned: Partitions, pending_revocation: Partitions, since: int = 0, new: Partitions | None = None
+    ) -> "ConsumerMember":
+        """Return the member with these partitions. It owns those that are new since epoch `since`.
+
+        `new`: the partitions that it has not owned before, if they are known."""
+        owned = assigned | pending_revocation
+        epochs = {epoch: kept for epoch, before in self.assignment_epochs.items() if (kept := before & owned)}
+        if new is None:
+            known = MutablePartitionSet()
+            for kept in epochs.values():
                 known.update(kept)
-        if new := owned - known.frozen():
+            new = owned - PartitionSet(known.release())
+        if new:
             epochs[since] = epochs.get(since, NOTHING) | new
         return self._replace(
             assigned=assigned, pending_revocation=pending_revocation, assignment_epochs=MappingProxyType(epochs)

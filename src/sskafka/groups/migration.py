@@ -18,7 +18,13 @@ from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.groups.consumer_records import Draft
 from sskafka.groups.members import ClassicMember, ClassicSide, ConsumerMember
 from sskafka.groups.partition_set import PartitionSet
-from sskafka.groups.subscription import CONSUMER_PROTOCOL, read_subscription
+from sskafka.groups.subscription import (
+    BYTES_MAX,
+    CONSUMER_PROTOCOL,
+    LISTED_MAX,
+    listed_count,
+    read_subscription,
+)
 from sskafka.groups.topic_changes import topics_hash
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.codec import MalformedMessageError, decode
@@ -30,6 +36,7 @@ NEVER_ASSIGNED_MS = 0
 
 
 MALFORMED = "the embedded consumer protocol is malformed"
+TOO_LARGE = "its subscriptions and assignments are too large"
 CUSTOM_ASSIGNOR = (
     "an unsupported custom assignor is in use. Please refer to the documentation or switch to a default assignor "
     "before re-attempting the upgrade"
@@ -46,6 +53,7 @@ def upgraded(group: ClassicGroup, topics: Topics) -> Draft:
     draft = Draft(ConsumerGroup(group.group_id, group.memory), (log_records.group_tombstone(group.group_id),))
     if not group.members:
         return draft
+    _check_size(group)
     members = [_as_consumer(group, member, topics) for member in group.members.values()]
     group_id, epoch = group.group_id, group.generation
     names = frozenset().union(*(member.topic_names for member in members))
@@ -58,9 +66,24 @@ def upgraded(group: ClassicGroup, topics: Topics) -> Draft:
     )
 
 
+def _check_size(group: ClassicGroup) -> None:
+    """Raise KafkaError if the group is too large to be read in one turn. Its records would not fit into a batch."""
+    topics = size_bytes = 0
+    for member in group.members.values():
+        encoded = (_subscription_of(group, member), member.assignment)
+        topics += sum(listed_count(each) or 0 for each in encoded)
+        size_bytes += len(member.assignment) + sum(len(metadata) for _, metadata in member.protocols)
+    if topics > LISTED_MAX or size_bytes > BYTES_MAX:
+        raise not_upgraded(group, TOO_LARGE)
+
+
+def _subscription_of(group: ClassicGroup, member: ClassicMember) -> bytes:
+    return member.metadata(group.protocol_name) or member.protocols[0][1]
+
+
 def _as_consumer(group: ClassicGroup, member: ClassicMember, topics: Topics) -> ConsumerMember:
     protocols = member.protocols
-    subscription = read_subscription(member.metadata(group.protocol_name) or protocols[0][1])
+    subscription = read_subscription(_subscription_of(group, member))
     if subscription is None:
         raise not_upgraded(group, MALFORMED)
     upgraded_member = ConsumerMember(

@@ -122,7 +122,7 @@ class OffsetRequests:
         return CoordinatorResult(
             records=[
                 OffsetRecord(group_id, partition)
-                for group_id in self._offsets.groups()
+                for group_id in self._offsets.groups_of(topics)
                 for partition in self._offsets.partitions_of(group_id)
                 if partition.topic in topics
             ],

@@ -7,7 +7,8 @@ The order in the log decides. An offset that was committed outside of the transa
 overwritten when the transaction commits, and a pending offset that was deleted does not come back.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from sskafka.model.ids import TopicPartition
@@ -31,11 +32,13 @@ Offsets = dict[TopicPartition, CommittedOffset]
 
 
 class OffsetStore:
-    __slots__ = ("_committed", "_order", "_pending")
+    __slots__ = ("_by_topic", "_committed", "_order", "_pending")
 
     def __init__(self) -> None:
         self._committed: dict[str, Offsets] = {}
         self._pending: dict[int, dict[str, Offsets]] = {}
+        self._by_topic: dict[str, dict[str, int]] = {}
+        """By topic and group: the number of offsets, committed and pending. Topics are deleted without a search."""
         self._order = 0
 
     # -- replay
@@ -47,27 +50,43 @@ class OffsetStore:
         self._order += 1
         if offset is not None:
             offsets = self._committed if producer_id < 0 else self._pending.setdefault(producer_id, {})
-            offsets.setdefault(group_id, {})[partition] = offset._replace(order=self._order)
+            of_group = offsets.setdefault(group_id, {})
+            if partition not in of_group:
+                self._count(partition.topic, group_id, 1)
+            of_group[partition] = offset._replace(order=self._order)
             return
         for offsets in (self._committed, *self._pending.values()):
-            of_group = offsets.get(group_id)
-            if of_group is not None:
-                of_group.pop(partition, None)
-                if not of_group:
+            known = offsets.get(group_id)
+            if known is not None:
+                if known.pop(partition, None) is not None:
+                    self._count(partition.topic, group_id, -1)
+                if not known:
                     del offsets[group_id]
+
+    def _count(self, topic: str, group_id: str, more: int) -> None:
+        groups = self._by_topic.get(topic)
+        if groups is None:
+            groups = self._by_topic[topic] = {}
+        count = groups.get(group_id, 0) + more
+        if count:
+            groups[group_id] = count
+            return
+        del groups[group_id]
+        if not groups:
+            del self._by_topic[topic]
 
     def end_transaction(self, producer_id: int, is_committed: bool) -> list[str]:
         """Return the groups whose offsets the transaction has committed."""
         pending = self._pending.pop(producer_id, {})
-        if not is_committed:
-            return []
         for group_id, offsets in pending.items():
-            committed = self._committed.setdefault(group_id, {})
+            committed = self._committed.setdefault(group_id, {}) if is_committed else None
             for partition, offset in offsets.items():
-                known = committed.get(partition)
-                if known is None or known.order < offset.order:
+                known = None if committed is None else committed.get(partition)
+                if committed is None or known is not None:
+                    self._count(partition.topic, group_id, -1)
+                if committed is not None and (known is None or known.order < offset.order):
                     committed[partition] = offset
-        return list(pending)
+        return list(pending) if is_committed else []
 
     # -- questions
 
@@ -75,11 +94,12 @@ class OffsetStore:
         """Return the committed offsets. The caller must not change them."""
         return self._committed.get(group_id, {})
 
-    def groups(self) -> Iterator[str]:
-        return iter({*self._committed, *(group_id for offsets in self._pending.values() for group_id in offsets)})
+    def groups_of(self, topics: Iterable[str]) -> set[str]:
+        """Return the groups that have offsets of one of the topics, committed or pending."""
+        return {group_id for topic in topics for group_id in self._by_topic.get(topic, ())}
 
-    def topics(self) -> set[str]:
-        return {partition.topic for group_id in self.groups() for partition in self.partitions_of(group_id)}
+    def topics(self) -> AbstractSet[str]:
+        return self._by_topic.keys()
 
     def pending_partitions(self, group_id: str) -> set[TopicPartition]:
         """Return the partitions whose offset an open transaction may change."""

@@ -23,12 +23,12 @@ FreeOf = Callable[[Partitions], Partitions]
 class TargetAssignment(NamedTuple):
     epoch: int
     partitions: Partitions
-    subscribed: frozenset[Uuid]
-    """The topics of the member's current subscription, which may be newer than the target."""
+    subscribed: Callable[[], frozenset[Uuid]]
+    """Returns the topics of the member's current subscription, which may be newer than the target."""
 
     @property
     def wanted(self) -> Partitions:
-        return self.partitions.in_topics(self.subscribed)
+        return self.partitions.in_topics(self.subscribed()) if self.partitions else NOTHING
 
 
 def reconciled(
@@ -52,20 +52,25 @@ def _next_step(
 ) -> ConsumerMember:
     wanted = target.wanted
     kept = member.assigned & wanted
-    to_revoke = member.assigned - wanted
+    to_revoke = NOTHING if kept is member.assigned else member.assigned - wanted
     if to_revoke and _still_owns(to_revoke, reported):
         return member.owning(kept, to_revoke)._replace(state=MemberState.UNREVOKED_PARTITIONS)
     missing = wanted - kept
     granted = free_of(missing)
-    state = MemberState.STABLE if granted == missing else MemberState.UNRELEASED_PARTITIONS
-    return member.at_epoch(target.epoch).owning(kept | granted, NOTHING, since=target.epoch)._replace(state=state)
+    is_all = granted == missing
+    state = MemberState.STABLE if is_all else MemberState.UNRELEASED_PARTITIONS
+    has = wanted if is_all else kept | granted
+    new = None if member.pending_revocation else granted
+    return member.at_epoch(target.epoch).owning(has, NOTHING, since=target.epoch, new=new)._replace(state=state)
 
 
 def _without_unsubscribed(
     member: ConsumerMember, target: TargetAssignment, reported: Partitions | None
 ) -> ConsumerMember:
     """Revoke partitions of topics that the member no longer subscribes to, before there is a new target."""
-    dropped = member.assigned - member.assigned.in_topics(target.subscribed)
+    if not member.assigned:
+        return member
+    dropped = member.assigned - member.assigned.in_topics(target.subscribed())
     if not dropped:
         return member
     kept, pending = member.assigned - dropped, member.pending_revocation | dropped

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from sskafka.groups import consumer_records, log_records
-from sskafka.groups.assignment_pauses import AssignmentPauses
 from sskafka.groups.classic_group import ClassicGroup, State
 from sskafka.groups.classic_in_consumer import ClassicInConsumer
 from sskafka.groups.classic_rebalance import ClassicRebalance, refuse_parked
@@ -39,6 +38,9 @@ from sskafka.wire.messages.leave_group import LeaveGroupRequest
 from sskafka.wire.messages.sync_group import SyncGroupRequest
 
 NO_PRODUCER = -1
+EXPIRY_LOOKS = 1_000
+"""Groups and offsets that are checked for expiry in one turn."""
+EXPIRY_PAUSE_MS = 20
 _EXPIRY = "expiry"
 
 
@@ -47,7 +49,7 @@ class GroupCoordinatorShard:
 
     `is_writable`: whether records can be written now. `new_member_id` creates ids for members of consumer groups that
     join without one; if it is None, `new_uuid` does. `cpu_ns` returns the CPU time of the thread: patterns of topics
-    that take too much of it are refused. `pauses` are those of all shards of the broker."""
+    that take too much of it are refused."""
 
     def __init__(
         self,
@@ -59,11 +61,12 @@ class GroupCoordinatorShard:
         is_writable: Callable[[], bool] = lambda: True,
         new_member_id: Callable[[], str] | None = None,
         cpu_ns: CpuClock = lambda: 0,
-        pauses: AssignmentPauses | None = None,
     ) -> None:
         self.groups: dict[str, Group] = {}
         self.offsets = OffsetStore()
         self._memories: dict[str, GroupMemory] = {}
+        self._to_expire: list[str] = []
+        """Groups that the current check for expiry has still to look at."""
         self._is_writable = is_writable
         self.offset_requests = OffsetRequests(self.offsets, self.groups.get, settings, topics)
         self._settings = settings
@@ -86,7 +89,6 @@ class GroupCoordinatorShard:
             is_writable,
             cpu_ns,
             lambda size, now_ms: memory.take(size, groups, now_ms),
-            pauses or AssignmentPauses(cpu_ns),
         )
         self._classic_in_consumer = ClassicInConsumer(self.consumer, self, topics, settings, timers)
 
@@ -209,7 +211,7 @@ class GroupCoordinatorShard:
 
     def topics_missing(self, known: Collection[str]) -> GroupResult:
         """Delete the offsets of topics that do not exist any more, that is, are not in `known`."""
-        return self.offset_requests.delete_topics(self.offsets.topics().difference(known))
+        return self.offset_requests.delete_topics({topic for topic in self.offsets.topics() if topic not in known})
 
     # -- classic groups
 
@@ -348,18 +350,27 @@ class GroupCoordinatorShard:
     # -- expiry
 
     def _expire_later(self) -> None:
-        self._timers.schedule(_EXPIRY, self._settings.retention_check_interval_ms, self._expire)
+        """Go on soon with the groups that are left, or look at all groups again after the interval."""
+        is_begun = bool(self._to_expire)
+        interval_ms = EXPIRY_PAUSE_MS if is_begun else self._settings.retention_check_interval_ms
+        self._timers.schedule(_EXPIRY, interval_ms, self._expire)
 
     def _expire(self, now_ms: int) -> GroupResult:
-        """Delete expired offsets, and groups without members and offsets."""
-        self._expire_later()
+        """Delete expired offsets, and groups without members and offsets, of as many groups as fit into a turn."""
+        self._to_expire = self._to_expire or list(self.groups)
         records: list[Record] = []
-        for group in self.groups.values():
+        left = EXPIRY_LOOKS
+        while self._to_expire and left > 0:
+            group = self.groups.get(self._to_expire.pop())
+            if group is None:
+                continue
+            left -= 1 + len(self.offsets.committed(group.group_id))
             expired = list(self.offset_requests.expired(group, now_ms))
             records += [OffsetRecord(group.group_id, partition) for partition in expired]
             if self._is_over(group, expired):
                 self._memories.pop(group.group_id, None)
                 records += _tombstones(group)
+        self._expire_later()
         return CoordinatorResult(records, is_divisible=True)
 
     def _is_over(self, group: Group, expired: list[TopicPartition]) -> bool:

@@ -4,24 +4,35 @@ A topic that is created, deleted or extended concerns few groups, but every grou
 computed once, patterns are matched only against new names, and a group that was compared with the previous topics is
 checked only for the few names that differ.
 
-A pattern that takes much CPU time is refused: a client could create topics with names for which its pattern is slow,
-and no other request is handled while a group waits for the topics of a pattern.
+A pattern that takes longer than a turn of the event loop is matched in steps, in the background. One that takes much
+CPU time is refused: a client could create topics with names for which its pattern is slow.
 """
 
 from collections.abc import Callable, Collection, Iterable
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from hashlib import blake2b
 
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
+from sskafka.model.computation import Computation
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.pattern import InvalidPatternError, Pattern
 
 PATTERNS_MAX = 10_000
 """Bound on cached patterns. After it is reached, the cache is cleared; patterns in use are soon cached again."""
+NAMES_MAX = 200_000
+"""Bound on the topics of cached patterns, which works in the same way."""
 MATCHING_NS_MAX = 30_000_000
-MATCHING_NS_PER_NAME = 5_000
-"""CPU time that a pattern may take: a fixed part, and a part for every name. Ordinary patterns take 3 µs a name."""
-NAMES_PER_LOOK = 8
+MATCHING_NS_PER_NAME = 10_000
+"""CPU time that a pattern may take: a fixed part, and a part for every name. Ordinary ones take 2 to 5 µs a name."""
+AT_ONCE_NS = 2_000_000
+"""CPU time that a pattern may take in the turn of a heartbeat."""
+AGAIN_NS = 10_000_000
+"""CPU time that all known patterns may take for new topics in the turn of a heartbeat."""
+STEP_NS = 1_000_000
+LOOK_NS = 20_000
+NAMES_PER_LOOK = 16
+"""Names that are matched between two looks at the clock, if that takes no longer than LOOK_NS."""
 
 CpuClock = Callable[[], int]
 """Returns the CPU time of the current thread in nanoseconds."""
@@ -32,16 +43,30 @@ class SlowPatternError(Exception):
 
 
 class TopicChanges:
-    __slots__ = ("_before", "_changed", "_changed_patterns", "_cpu_ns", "_found", "_refused", "_topics")
+    __slots__ = (
+        "_before",
+        "_changed",
+        "_changed_patterns",
+        "_cpu_ns",
+        "_found",
+        "_names",
+        "_refused",
+        "_slow",
+        "_topics",
+    )
 
     def __init__(self, cpu_ns: CpuClock = lambda: 0) -> None:
         self._cpu_ns = cpu_ns
+        self._slow: set[str] = set()
+        """Patterns that take longer than a turn for the current topics."""
         self._refused: set[str] = set()
         self._topics: Topics = {}
         self._before: Topics = {}
         self._changed: set[str] = set()
         self._changed_patterns: set[str] = set()
         self._found: dict[str, frozenset[str]] = {}
+        self._names = 0
+        """The number of names in `_found`."""
 
     def update(self, topics: Topics) -> None:
         """Compare the current topics with the previous ones. The same mapping object means: nothing has changed."""
@@ -49,29 +74,45 @@ class TopicChanges:
             return
         before = self._before = self._topics
         self._topics = topics
-        names = topics.keys() | before.keys()
-        self._changed = {name for name in names if topics.get(name) != before.get(name)}
+        gone = before.keys() - topics.keys()
+        self._changed = {name for name, topic in topics.items() if before.get(name) != topic} | gone
         added = [name for name in self._changed if name not in before]
-        gone = {name for name in self._changed if name not in topics}
         self._changed_patterns = set()
         self._refused.clear()
+        self._slow.clear()
         if added or gone:
             self._match_again(added, gone)
 
-    def _match_again(self, added: list[str], gone: set[str]) -> None:
-        """Match the known patterns against new names. Forget all patterns if some are slow: they may add up."""
-        over_ns = self._cpu_ns() + MATCHING_NS_MAX
+    def _match_again(self, added: list[str], gone: AbstractSet[str]) -> None:
+        """Match the known patterns against new names. Forget all patterns if that takes long: they may add up."""
+        over_ns = self._cpu_ns() + AGAIN_NS
         for pattern, found in self._found.items():
             try:
-                new = matching(pattern, added, self._cpu_ns)
+                new = self._matched_until(over_ns, matching(pattern, added, self._cpu_ns))
             except SlowPatternError:
-                over_ns = 0
-            if self._cpu_ns() > over_ns:
-                self._found.clear()
+                new = None
+            if new is None:
+                self._forget()
                 return
             if new or not found.isdisjoint(gone):
                 self._found[pattern] = (found | new) - gone
+                self._names += len(new)
                 self._changed_patterns.add(pattern)
+
+    def _matched_until(self, over_ns: int, steps: Computation[frozenset[str]]) -> frozenset[str] | None:
+        """Return the result, or None if the time is over before that."""
+        while True:
+            try:
+                next(steps)
+            except StopIteration as stop:
+                found: frozenset[str] = stop.value
+                return found if self._cpu_ns() <= over_ns else None
+            if self._cpu_ns() > over_ns:
+                return None
+
+    def _forget(self) -> None:
+        self._found.clear()
+        self._names = 0
 
     def concerns(self, group: ConsumerGroup) -> bool:
         """Return whether the subscribed topics of the group may have changed since it was last compared."""
@@ -82,25 +123,62 @@ class TopicChanges:
                 return True
         return not group.subscribed_topics.isdisjoint(self._changed)
 
-    def matching(self, pattern: str) -> frozenset[str]:
-        """Return the topics that the pattern matches. Raise KafkaError if it takes too long."""
+    def resolved(self, pattern: str) -> frozenset[str] | None:
+        """Return the topics that the pattern matches, or None if that takes longer than a turn: then `resolve` it.
+
+        Raise KafkaError if it takes too much time."""
         found = self._found.get(pattern)
-        if found is None:
-            if len(self._found) >= PATTERNS_MAX:
-                self._found.clear()
-            found = self._found[pattern] = self._matched(pattern)
+        if found is not None:
+            return found
+        if pattern not in self._slow and pattern not in self._refused:
+            found = self._resolved_at_once(pattern)
+        if pattern in self._refused:
+            text = f"SubscribedTopicRegex `{pattern}` takes too much time to match the topics of this cluster."
+            raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION, text)
         return found
 
-    def _matched(self, pattern: str) -> frozenset[str]:
+    def _resolved_at_once(self, pattern: str) -> frozenset[str] | None:
         try:
-            if pattern not in self._refused:
-                return matching(pattern, self._topics, self._cpu_ns)
+            found = self._matched_until(self._cpu_ns() + AT_ONCE_NS, matching(pattern, self._topics, self._cpu_ns))
         except SlowPatternError:
-            if len(self._refused) >= PATTERNS_MAX:
-                self._refused.clear()
-            self._refused.add(pattern)
-        text = f"SubscribedTopicRegex `{pattern}` takes too much time to match the topics of this cluster."
-        raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION, text)
+            self._note(self._refused, pattern)
+            return None
+        if found is None:
+            self._note(self._slow, pattern)
+            return None
+        return self._remember(pattern, found)
+
+    def resolve(self, pattern: str) -> Computation[frozenset[str] | None]:
+        """Return the topics that the pattern matches, and remember them; None if it takes too much time.
+
+        If topics change meanwhile, only the new ones are matched, too."""
+        known = self._found.get(pattern)
+        if known is not None or pattern in self._refused:
+            return known
+        topics = self._topics
+        try:
+            found = yield from matching(pattern, topics, self._cpu_ns)
+            while topics is not self._topics:
+                before, topics = topics, self._topics
+                added = [name for name in topics if name not in before]
+                new = yield from matching(pattern, added, self._cpu_ns)
+                found = frozenset(name for name in found | new if name in topics)
+        except SlowPatternError:
+            self._note(self._refused, pattern)
+            return None
+        return self._remember(pattern, found)
+
+    def _remember(self, pattern: str, found: frozenset[str]) -> frozenset[str]:
+        if len(self._found) >= PATTERNS_MAX or self._names + len(found) > NAMES_MAX:
+            self._forget()
+        self._names += len(found)
+        self._found[pattern] = found
+        return found
+
+    def _note(self, patterns: set[str], pattern: str) -> None:
+        if len(patterns) >= PATTERNS_MAX:
+            patterns.clear()
+        patterns.add(pattern)
 
 
 def patterns_of(group: ConsumerGroup) -> set[str]:
@@ -109,7 +187,7 @@ def patterns_of(group: ConsumerGroup) -> set[str]:
 
 def topics_hash(topics: Topics, subscribed: Iterable[str]) -> int:
     """Return an int64 that changes when a subscribed topic is created, deleted, recreated or extended; 0: no topics."""
-    found = [topics[name] for name in sorted(subscribed) if name in topics]
+    found = [topics[name] for name in sorted([name for name in subscribed if name in topics])]
     if not found:
         return 0
     text = b"".join([b"%s:%d;" % topic for topic in found])
@@ -120,18 +198,28 @@ def check_pattern(pattern: str) -> None:
     _compiled(pattern)
 
 
-def matching(pattern: str, names: Collection[str], cpu_ns: CpuClock = lambda: 0) -> frozenset[str]:
+def matching(pattern: str, names: Collection[str], cpu_ns: CpuClock = lambda: 0) -> Computation[frozenset[str]]:
     """Return the names that the pattern matches as a whole. Internal topics match, too, as in Apache Kafka.
 
-    Raise SlowPatternError if that takes too much CPU time."""
+    Raise SlowPatternError if that takes too much CPU time, between two steps."""
     matches = _compiled(pattern).matches
-    over_ns = cpu_ns() + MATCHING_NS_MAX + MATCHING_NS_PER_NAME * len(names)
-    found = set()
-    for number, name in enumerate(names):
+    left_ns = MATCHING_NS_MAX + MATCHING_NS_PER_NAME * len(names)
+    found: set[str] = set()
+    began_ns = looked_ns = cpu_ns()
+    next_look = look_after = 1
+    for number, name in enumerate(names, 1):
         if matches(name):
             found.add(name)
-        if not number % NAMES_PER_LOOK and cpu_ns() > over_ns:
-            raise SlowPatternError
+        if number == next_look:
+            now_ns = cpu_ns()
+            look_after = min(NAMES_PER_LOOK, 2 * look_after) if now_ns - looked_ns < LOOK_NS else 1
+            next_look, looked_ns = number + look_after, now_ns
+            if now_ns - began_ns > left_ns:
+                raise SlowPatternError
+            if now_ns - began_ns > STEP_NS:
+                left_ns -= now_ns - began_ns
+                yield
+                began_ns = looked_ns = cpu_ns()
     return frozenset(found)
 
 

@@ -19,7 +19,7 @@ ENTRIES_MAX = 500
 class QuorumStateMirror(BaseModel):
     leader_id: Annotated[int, Field(description="The last leader that this voter has accepted; -1: none.")]
     leader_epoch: int
-    voted_id: Annotated[int, Field(description="For whom this voter has voted in its epoch; -1: for nobody.")]
+    voted_id: Annotated[int, Field(description="The candidate that this voter has voted for in its epoch; -1: none.")]
 
 
 class JournalLine(BaseModel):
@@ -32,7 +32,7 @@ class JournalLine(BaseModel):
 class LabState(BaseModel):
     node_id: int
     leader_id: Annotated[int, Field(description="The leader that this broker knows now; -1: none.")]
-    settings: Annotated[dict[str, str], Field(description="Settings that the lab has of its own.")]
+    settings: Annotated[dict[str, str], Field(description="Settings that only the lab has.")]
     journal_file: Annotated[str | None, Field(description="null: this broker keeps no readable files.")]
     quorum_state: Annotated[QuorumStateMirror | None, Field(description="The readable mirror; null if there is none.")]
     lines: Annotated[int, Field(description="Lines of the journal.")]
@@ -70,7 +70,8 @@ def routes(
 
 
 def _mirror(path: str | None) -> QuorumStateMirror | None:
-    """Return what the file says; None without a file. It is replaced as a whole, so it is never half-written."""
+    """Return the contents of the file; None if there is none. The file is replaced atomically, so it is never
+    half-written."""
     if path is None:
         return None
     try:

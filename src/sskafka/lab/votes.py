@@ -103,7 +103,8 @@ class LabLeaderRequest(LocalRequest):
 
 
 def _is_plausible(state: NodeState, epoch: int) -> bool:
-    """Return whether the other voters would believe the epoch; a node in one that they do not believe is on its own."""
+    """Return whether the other voters would accept the epoch. A node in an epoch that they reject could not rejoin
+    them."""
     return epoch <= state.epoch + EPOCH_JUMP_MAX
 
 

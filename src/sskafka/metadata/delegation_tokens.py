@@ -104,7 +104,7 @@ def create_delegation_token(
 def renew_delegation_token(
     image: ClusterImage, request: RenewDelegationTokenRequest, requester: str, settings: TokenSettings, now_ms: int
 ) -> ControllerResult[RenewDelegationTokenResponse]:
-    """Move the expiry of the token to the end of the period, also where that is earlier than before."""
+    """Move the expiry of the token to the end of the period, even if that is earlier than before."""
     try:
         token = _found(image, bytes(request.hmac), requester, settings, now_ms)
     except KafkaError as error:
@@ -190,7 +190,7 @@ def describe_delegation_tokens(
     secret_key: str,
     may_see: Callable[[DelegationTokenRecord], bool],
 ) -> DescribeDelegationTokenResponse:
-    """Describe the tokens of the named owners, or all tokens without a list; of these, those that the client may see.
+    """Describe the tokens that the client may see: those of the named owners, or of all owners if there is no list.
 
     An empty list names nobody."""
     owners = request.owners

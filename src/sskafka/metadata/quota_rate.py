@@ -1,4 +1,4 @@
-"""Measured rates, and how long a client must wait that exceeds one. Time is an argument, in milliseconds.
+"""Measured rates, and how long a client that exceeds one must wait. Time is an argument, in milliseconds.
 
 `SampledRate` is Apache Kafka's Rate: a number of samples, each one window long. The rate is the sum of the samples over
 the time since the oldest, but at least over all windows except the current one, so that a burst counts as an average.

@@ -85,7 +85,8 @@ class CoordinatorResult(Generic[R, A]):
     producer: ProducerIdAndEpoch | None = None
     """Set for records that take effect only if this producer's transaction commits."""
     if_too_large: "Callable[[int], CoordinatorResult[R, A]] | None" = None
-    """Called with the time to decide otherwise if the records fit into no batch. None: the requester gets an error."""
+    """Called with the time to decide otherwise if the records fit into no batch, or one of them does not although they
+    may be split. None: the requester gets an error."""
 
     def __add__(self, other: "CoordinatorResult[R, A]") -> "CoordinatorResult[R, A]":
         """Combine two results, in this order. At most one of them has an answer."""

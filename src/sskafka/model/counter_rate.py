@@ -1,4 +1,4 @@
-"""The rate of a counter over about the last minute, computed by whoever reads the counter.
+"""The rate of a counter over about the last minute, computed when the counter is read.
 
 The counter itself stays a plain number. So a rate costs nothing where it is counted, and the reader may be on another
 thread. Time is an argument, in milliseconds.

@@ -38,7 +38,7 @@ def origin_of(headers: Iterable[tuple[str, bytes | None]]) -> Origin:
 
 
 def _number(text: str) -> int:
-    """Return 0 for what no pipeline writes."""
+    """Return the number, or 0 if no pipeline would write such a text."""
     return int(text) if text.isdecimal() and len(text) <= _DIGITS_MAX else 0
 
 

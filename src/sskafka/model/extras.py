@@ -2,5 +2,5 @@
 
 
 def install_extra(extra: str) -> str:
-    """Return the command. What is not in a package index can be installed from a checkout."""
+    """Return the commands that install it from a package index and from a checkout."""
     return f"pip install 'sskafka[{extra}]', or in a checkout pip install '.[{extra}]'"

@@ -44,11 +44,11 @@ class RunView:
     queries: tuple[dict[str, Any], ...] = field(default=())
     """The fields of each query's progress."""
     start: dict[str, Any] = field(default_factory=dict)
-    """What the run has told at its start: its file, its graph and the topic of its dead letters."""
+    """The fields of the start event: the pipeline's file, its graph and the topic of its dead letters."""
 
     @property
     def rows_in(self) -> int:
-        """Each query reads the topics itself; this is the count of the query that has read most."""
+        """Each query reads the topics on its own; this is the count of the query that has read most."""
         return max((query.get("rows_in", 0) for query in self.queries), default=0)
 
     @property
@@ -138,7 +138,7 @@ def _with(run: RunView, event: Event) -> RunView:
 
 
 def _sample(event: Event) -> ProgressSample:
-    """Rows in and lag are those of the query that reads most: each query reads the topics itself."""
+    """Rows in and lag are those of the query that reads most: each query reads the topics on its own."""
     queries = event.details["queries"]
     written = [query for query in queries if not _is_dead_letters(query)]
     return ProgressSample(

@@ -75,7 +75,7 @@ def _section(title: str, rows: Iterable[Setting]) -> str:
 def _topic_section() -> str:
     heading = (
         "## Topics\n\nSet with `sskafka topic create -c key=value` or `topic alter`. "
-        "What a topic does not set follows the broker's setting in the fifth column.\n\n"
+        "A config that the topic does not set follows the broker's setting in the fifth column.\n\n"
     )
     rows = (_row(row, f"`{row.fallbacks[0].name}`" if row.fallbacks else "") for row in TOPIC_SETTINGS.values())
     return heading + _COLUMNS.replace("change", "follows") + "".join(rows)
@@ -84,9 +84,9 @@ def _topic_section() -> str:
 def _group_section() -> str:
     heading = (
         "## Groups\n\nSettings of single groups: Kafka's `kafka-configs.sh --entity-type groups`, resource type 32 of "
-        "IncrementalAlterConfigs. What a group does not set follows the broker's setting in the fifth column; a value "
-        "must lie between the broker's `min` and `max` settings. Share groups and streams groups are not served, so "
-        "their settings are only stored.\n\n"
+        "IncrementalAlterConfigs. A config that the group does not set follows the broker's setting in the fifth "
+        "column; a value must lie between the broker's `min` and `max` settings. Share groups and streams groups are "
+        "not supported, so their settings are only stored.\n\n"
     )
     rows = (_row(row, f"`{row.fallbacks[0].name}`" if row.fallbacks else "") for row in GROUP_SETTINGS.values())
     return heading + _COLUMNS.replace("change", "follows") + "".join(rows)

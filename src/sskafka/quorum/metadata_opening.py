@@ -138,7 +138,8 @@ class MetadataOpening:
             raise MetadataError(f"synced-offset in {self._directory} cannot be written: {error}") from error
 
     def _has_other_voters(self) -> bool:
-        """Return whether settings or snapshots name another voter. What the log names may be lost with it."""
+        """Return whether settings or snapshots name another voter. Voters that only the log names may be lost with
+        it."""
         node_id = self._settings["node.id"]
         if self._settings.voters:
             return any(voter.id != node_id for voter in self._settings.voters)

@@ -1,4 +1,4 @@
-"""What a node's part in the quorum has done: records appended and fetched, and how long commits and elections took.
+"""Counters of a node's part in the quorum: records appended and fetched, and how long commits and elections took.
 
 The quorum driver counts on the control loop; the metrics are read on another thread, which sees plain numbers.
 """
@@ -43,9 +43,9 @@ class RecentTimes:
 class RaftCounters:
     def __init__(self) -> None:
         self.appended_records = 0
-        """As the leader."""
+        """Records that this node has appended as the leader."""
         self.fetched_records = 0
-        """From the leader."""
+        """Records that this node has fetched from the leader."""
         self.commits = RecentTimes()
         self.elections = RecentTimes()
         self._uncommitted: deque[tuple[int, float]] = deque()

@@ -1,7 +1,7 @@
 """Convert the messages of the Raft core to Kafka's RPCs and back.
 
-What the core does not know is added and checked here: the cluster id, the topic and partition of the metadata log, the
-receiver of a vote request, and the metadata directory of a voter, if the log names it (KIP-853). A response with a
+This module adds and checks what the core does not know: the cluster id, the topic and partition of the metadata log,
+the receiver of a vote request, and the metadata directory of a voter, if the log names it (KIP-853). A response with a
 top-level error has no information about epochs or leaders.
 """
 

@@ -3,19 +3,19 @@
 A node grants at most one vote per epoch, to a candidate whose log is at least as up to date as its own, including what
 its disk has lost since. The vote is on disk before the response is sent. A pre-vote does not bind the voter.
 
-Requests are not authenticated: whoever reaches the port can claim to be a voter. A response comes from an address that
-this node has connected to itself. So a request moves this node to a later epoch only if
+Requests are not authenticated: any host that reaches the port can claim to be a voter. A response comes from an address
+that this node has connected to itself. So a request moves this node to a later epoch only if
 
     no leader is heard   a leader, and a follower that its leader answers, ignore later epochs in requests. A node that
                          returns from a network partition does not disturb the quorum either. If a new leader was
                          really elected, the old one finds out from the responses to its own requests, or resigns.
     it is within reason  at most `EPOCH_LEAD_MAX` above the last epoch that a response has confirmed. A node that was
                          away for longer learns the epoch from the responses to its pre-votes or fetches.
-    it is a voter        observers find leader and epoch by fetching; no leader asks after an observer that was lifted
+    it is a voter        observers find leader and epoch by fetching; no leader contacts an observer that was moved
                          to an epoch of its own.
 
-The end of an epoch is believed only when the leader itself says so in a response; the request then tells who is to
-campaign first. ADR 20 has the reasons.
+The end of an epoch is believed only when the leader itself says so in a response; the request only tells which voter
+campaigns first. ADR 20 has the reasons.
 """
 
 from sskafka.model.errors import ErrorCode

@@ -206,7 +206,7 @@ class RaftNode:
         return self._finish(now_ms)
 
     def _maybe_campaign_again(self, now_ms: int) -> None:
-        """Set the election timeout of a voter that has regained what it lost while it had no leader."""
+        """Set the election timeout of a voter that has recovered its lost records while it had no leader."""
         role = self.state.role
         if isinstance(role, Unattached) and role.election_deadline_ms is None and self.state.campaigns:
             role.election_deadline_ms = now_ms + self.state.election_timeout()

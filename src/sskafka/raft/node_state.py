@@ -7,13 +7,13 @@ A voter whose disk has lost records that were synced (`lost_end`) may have been 
 them. Until it has fetched them again, such a voter
 
     does not campaign    it looks for the leader with fetches, as an observer does
-    votes as before      only for a candidate that has at least what this voter had, never for one that is merely as
-                         good as the rest of its log
-    claims less          its fetch offset is the end of what is left; the leader counts no more than that
+    votes as before      only for a candidate whose log is at least as up to date as this voter's log was before the
+                         loss, not merely as its remaining log
+    reports its loss     its fetch offset is the end of the remaining log, and the leader counts no more than that
 
-and it is whole again when its log is synced to the offset that it had, when the leader has made it truncate before the
-loss (then the lost records had no place in the log), or when the leader of an epoch that is not older has no more
-records: that leader has all that is committed. ADR 22 has the reasons.
+The voter is complete again when its log is synced up to the offset that it once had, when the leader has made it
+truncate before the loss (then the lost records were not committed), or when the leader of the same or a later epoch has
+no more records: that leader has everything that is committed. ADR 22 has the reasons.
 """
 
 from sskafka.model.errors import ErrorCode

@@ -46,10 +46,10 @@ def inspect_records(
     window_bytes: int = WINDOW_BYTES,
     shortcuts: bool = True,
 ) -> RecordsSummary:
-    """Check the encoded records of a batch; raise CorruptBatchError for the first that is not as described above.
+    """Check the encoded records of a batch; raise CorruptBatchError for the first record that violates the rules above.
 
-    `pause` is called every few records: a thread sleeps there to leave the interpreter to others. Of what is not
-    `bytes`, `window_bytes` are copied and checked at a time. Without `shortcuts` the result is the same."""
+    `pause` is called every few records: a thread sleeps there to leave the interpreter to others. Records in a buffer
+    other than `bytes` are copied and checked `window_bytes` at a time. Without `shortcuts` the result is the same."""
     if count > len(payload):  # before anything is done per record
         raise CorruptBatchError(f"{count} records cannot be in {len(payload)} bytes")
     if not isinstance(payload, bytes):
@@ -85,8 +85,8 @@ def _walk_windows(
     window_bytes: int,
     shortcuts: bool,
 ) -> Progress:
-    """Check records in copies of parts of `payload`. A copy of all of it would stop all threads meanwhile, and displace
-    a megabyte of the caches that the batch itself is about to be written from."""
+    """Check records in copies of parts of `payload`. Copying all of it at once would stop all other threads, and would
+    evict from the processor's caches the batch that is written next."""
     start, size, progress = 0, window_bytes, _START
     while True:
         window = memoryview(payload)[start : start + size].tobytes()
@@ -154,7 +154,7 @@ def _check_record(
         raise CorruptBatchError(f"record {number} has {length} bytes, but only {size + more - at} are left")
     if end > size:
         return _WINDOW_END, 0, False
-    timestamp_delta, at = read_varint(payload, at + 1, INT64_BYTES_MAX)  # after the attributes, which nobody uses
+    timestamp_delta, at = read_varint(payload, at + 1, INT64_BYTES_MAX)  # after the attributes, which are unused
     value, at = read_varint(payload, at)
     if value != number:
         raise CorruptBatchError(f"record {number} has the offset delta {value}")

@@ -60,7 +60,7 @@ def produced_payload(
 ) -> bytes | bytearray | memoryview:
     """Like `payload`, for a batch from a producer: raise CorruptBatchError also if some consumers cannot decompress it.
 
-    Neither stored nor decompressed records are copied: copying megabytes would stop all threads meanwhile."""
+    Neither stored nor decompressed records are copied: copying megabytes would stop all other threads."""
     return decompress_strictly(codec_of(header.compression), stored_payload(batch, header, position), max_bytes)
 
 

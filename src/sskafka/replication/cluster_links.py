@@ -10,7 +10,7 @@ class ClusterLinks(NamedTuple):
     link_to: LinkTo[Link]
     """Returns a link to another broker for the caller alone."""
     controller: Link
-    """To the active controller, whichever node that is."""
+    """The link to the active controller, on whichever node it is."""
     call_later: CallLater
     broker_epoch: Callable[[], int]
     """The broker epoch of this broker's registration, -1 before it is registered."""

@@ -43,7 +43,7 @@ from sskafka.storage.log_manager import LogManager, LogToRecover
 log = logging.getLogger(__name__)
 
 HIGH_WATERMARK_DELAY_S: Final = 0.005
-"""Without new records for this time a follower learns of a new high watermark, otherwise with the records."""
+"""A follower receives a new high watermark with the next records, or after this time if there are none."""
 
 
 class TopicReplicas:

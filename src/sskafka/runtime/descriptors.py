@@ -3,8 +3,8 @@
     0 ............ 3/4 of the limit ........... 15/16 ...... limit
     |  connections and files  |  files, few connections  |  files only  |
 
-Strangers open connections, so connections are bounded before files are: a broker that cannot open a file cannot append,
-recover or clean. The kernel hands out the lowest free descriptor, so its number shows how many are in use,
+Anybody can open connections, so connections are bounded before files are: a broker that cannot open a file cannot
+append, recover or clean. The kernel hands out the lowest free descriptor, so its number shows how many are in use,
 without counting.
 """
 

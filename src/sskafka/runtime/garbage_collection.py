@@ -1,9 +1,10 @@
 """Keep the pauses of Python's garbage collector short, however many objects a process has.
 
-A full collection looks at every object of the process, and nothing else runs meanwhile: a broker with 10,000 partitions
-paused for 0.2 seconds, again and again while it grew. Objects that have survived a full collection are in use, so they
-are excluded from later collections (`gc.freeze`). The next full collection looks at newer objects only. Cycles that
-become garbage after they were frozen stay for long, so requests must not be part of a cycle when they are done.
+A full collection looks at every object of the process, and nothing else runs at that time: a broker with 10,000
+partitions paused for 0.2 seconds, again and again while it grew. Objects that have survived a full collection are in
+use, so they are excluded from later collections (`gc.freeze`). The next full collection looks at newer objects only.
+Cycles that become garbage after they were frozen stay for long, so requests must not be part of a cycle when they are
+done.
 
 Frozen objects are freed as before when their last reference goes. Only cycles of them need the collector, such as those
 of deleted topics. So the next full collection looks at all objects again if the process has grown by half since the
@@ -30,7 +31,8 @@ class ShortPauses:
     def __init__(
         self, monotonic: Callable[[], float], allocated_blocks: Callable[[], int] = sys.getallocatedblocks
     ) -> None:
-        """`allocated_blocks`: of memory. Their number tells how much a process has grown, and is read quickly."""
+        """`allocated_blocks` returns the number of memory blocks in use: a cheap measure of how much the process has
+        grown."""
         self._monotonic = monotonic
         self._allocated_blocks = allocated_blocks
         self._thawed_s = monotonic()
@@ -44,7 +46,7 @@ class ShortPauses:
         if collections == self._collections:
             return
         self._collections = collections
-        if self._is_thawed:  # what is left now is in use
+        if self._is_thawed:  # objects that still exist now are in use
             self._is_thawed, self._blocks = False, self._allocated_blocks()
         now_s = self._monotonic()
         if now_s - self._thawed_s >= THAW_S and self._allocated_blocks() >= GROWTH * self._blocks:

@@ -1,4 +1,4 @@
-"""Logs as text, or as a JSON object a line with keys that do not change.
+"""Logs as text, or as one JSON object per line with keys that do not change.
 
 Names that clients have chosen are in the messages. So a message is one line of printable characters: a line break in
 the name of a group would let a client forge lines, an escape sequence would let it control the terminal.
@@ -64,7 +64,7 @@ def _shown(character: str) -> str:
 def configure_logs(level: str, log_format: str, node_id: int = -1, process: str = BROKER, mark: str = "") -> None:
     """Log to stderr. A second call replaces the format of the first one.
 
-    `mark`: what tells this broker's lines of text from those of others."""
+    `mark` is added to each line of text, to tell the lines of this broker from those of others."""
     suffix = " (HTTP)" if process == HTTP else ""
     text = TextFormatter(f"%(asctime)s %(levelname)-7s{mark} %(name)s{suffix}: %(message)s")
     handler = logging.StreamHandler(sys.stderr)

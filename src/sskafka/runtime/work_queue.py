@@ -1,4 +1,4 @@
-"""Work that must not block the event loop: a few milliseconds of it run at once, the rest in later turns.
+"""Work that must not block the event loop: it runs for a few milliseconds at once, and continues in later turns.
 
 Work runs in the order in which it was added. Work added again under the same key replaces the earlier work.
 """

@@ -5,9 +5,9 @@
     {"time": "2026-11-17T10:15:00.456Z", "user": "bob", "host": "10.0.0.8", "listener": "CLIENTS",
      "failed_login": "PLAIN: Authentication failed: Invalid username or password"}
 
-Event loops only put lines into a queue. At most a number of lines a second is written; a line {"dropped": N} tells how
-many are missing. Anybody can fail to log in, so failed logins have a limit of their own, a tenth of that of decisions,
-which they cannot keep out of the file. Texts of clients are shortened. A file that has become too large is renamed to
+Event loops only put lines into a queue. The number of lines per second is limited; a line {"dropped": N} says how many
+are missing. Anybody can fail to log in, so failed logins have a separate limit, a tenth of that of decisions: they
+cannot crowd decisions out of the file. Texts of clients are shortened. A file that has become too large is renamed to
 PATH.1, the one before to PATH.2, and so on.
 """
 

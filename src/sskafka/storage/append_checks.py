@@ -6,7 +6,7 @@ timestamp is corrected.
 
 Checking records takes time, during which the event loop serves no other request. A batch with many records, or one that
 decompresses to many bytes, raises ExpensiveBatchError: the caller has a thread `inspect` it and appends it with the
-result. What a batch may decompress to is bounded by DECOMPRESSION_FACTOR times max.message.bytes.
+result. The decompressed size of a batch is bounded by DECOMPRESSION_FACTOR times max.message.bytes.
 """
 
 from collections.abc import Callable
@@ -170,8 +170,8 @@ class AppendChecks:
         return header
 
     def _is_valid_as_is(self, batches: Buffer, position: int, header: BatchHeader, now_ms: int) -> bool:
-        """Return whether there is nothing to correct or to refuse in a small batch. Nearly all batches pass here; what
-        is wrong with others is found by the slower code that names it."""
+        """Return whether there is nothing to correct or to refuse in a small batch. Nearly all batches pass here;
+        slower code finds and names the problem of the others."""
         _, length, _, _, _, _, _, base_timestamp, max_timestamp, _, _, _, count = header
         end = position + LOG_OVERHEAD_BYTES + length
         try:

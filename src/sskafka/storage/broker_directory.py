@@ -36,7 +36,7 @@ from sskafka.storage.recovery.opening import KnownOffsets
 LOCK_FILE = ".lock"
 PROGRESS_LINES_MAX = 10
 MANY_LOGS = 1000
-"""With fewer logs a clean start takes less than a second or two."""
+"""Progress is logged from this number of logs on. With fewer, a clean start takes less than two seconds."""
 
 _log = logging.getLogger(__name__)
 

@@ -31,7 +31,8 @@ class PartWriter:
         self._pending: list[Buffer] = []
         self.check = check
         self.base_offsets: list[int] = []
-        """Of the new segments. Each begins where the one before ends, so that together they cover the part."""
+        """Base offsets of the new segments. Each begins where the one before ends, so that together they cover the
+        part."""
 
     def write(self, batches: Buffer) -> None:
         """Write the next batches of the other replica. Raise UnsureError or CorruptBatchError if they do not fit."""

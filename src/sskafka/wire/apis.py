@@ -268,7 +268,7 @@ _APIS = (
     Api(ApiKey.LIST_TRANSACTIONS, 0, 2, 0, BROKER, "transaction_descriptions.list"),
     Api(ApiKey.ALLOCATE_PRODUCER_IDS, 0, 0, 0, NODES, "controller_apis.decide", CLUSTER_ACTION),
     Api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, 0, BROKER, "consumer_groups.handle_heartbeat"),
-    Api(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, 0, BROKER, "consumer_groups.handle_describe"),
+    Api(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, 0, BROKER, "consumer_groups.describe"),
     Api(ApiKey.CONTROLLER_REGISTRATION, 0, 0, 0, NODES, "controller_apis.decide", CLUSTER_ACTION),
     Api(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, 0, 0, 0, UNLISTED, "absent_features.get_telemetry_subscriptions"),
     Api(ApiKey.PUSH_TELEMETRY, 0, 0, 0, UNLISTED, "absent_features.push_telemetry"),

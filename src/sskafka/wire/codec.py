@@ -84,7 +84,7 @@ def decode_from(cls: type[M], version: int, buffer: Buffer, position: int = 0) -
 
 
 def decode_in_slices(cls: type[M], version: int, buffer: Buffer, position: int = 0) -> Generator[None, None, M]:
-    """Decode the message at `position`; further bytes may follow it. `buffer` must not change meanwhile."""
+    """Decode the message at `position`; further bytes may follow it. `buffer` must not change before the last slice."""
     try:
         decoded: tuple[M, int] = yield from compiled_sliced_decoder(cls, version)(memoryview(buffer), position)
     except _MALFORMED as error:

@@ -6,12 +6,15 @@ inlined, and adjacent fields of fixed size are written with one `struct`.
 For long messages there is a second form: `encode` is a generator that yields after every SLICE_PARTS parts, so that the
 caller can do other work in between, and returns the message as a list of bytes. In arrays of structs it takes elements
 that are encoded already, by the encoder of `write_element_encoder`.
+
+Both forms copy an `EncodedArray` of a flexible version.
 """
 
 import struct
 from contextlib import AbstractContextManager
 from typing import Any
 
+from sskafka.wire.encoded_array import EncodedArray
 from sskafka.wire.errors import UnencodableMessageError
 from sskafka.wire.layout import Field, Layout, layout_of
 from sskafka.wire.schema import STRING, UUID, Primitive
@@ -43,6 +46,7 @@ _GLOBALS = {
     "pack": struct.pack,
     "pack_int16": struct.Struct(">h").pack,
     "pack_int32": struct.Struct(">i").pack,
+    "EncodedArray": EncodedArray,
     "refuse_value": _refuse_value,
     "refuse_null": _refuse_null,
     "refuse_uuid": _refuse_uuid,
@@ -165,12 +169,23 @@ class _EncoderWriter:
         return self._out.block("else:")
 
     def _array(self, field: Field, value: str) -> None:
+        element = field.element
+        if isinstance(element, Primitive) and element.is_fixed and element != UUID:
+            with self._unless_null(field, value, short=False):
+                self._length(value, short=False)
+                self._emit(f"pack(f'>{{len({value})}}{element.format}', *{value})")
+        elif self._flexible:
+            with self._out.block(f"if type({value}) is EncodedArray:"):
+                self._emit(f"{value}.encoded")
+            with self._out.block("else:"):
+                self._elements(field, value)
+        else:
+            self._elements(field, value)
+
+    def _elements(self, field: Field, value: str) -> None:
         with self._unless_null(field, value, short=False):
             self._length(value, short=False)
             element = field.element
-            if isinstance(element, Primitive) and element.is_fixed and element != UUID:
-                self._emit(f"pack(f'>{{len({value})}}{element.format}', *{value})")
-                return
             item = self._out.fresh("e")
             with self._out.block(f"for {item} in {value}:"):
                 if isinstance(element, Primitive):

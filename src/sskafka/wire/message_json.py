@@ -11,8 +11,8 @@ from sskafka.wire.schema import UUID
 
 def message_json(message: Any, version: int) -> dict[str, Any]:
     layout = layout_of(type(message), version)
-    told = [field for field in layout.tagged if getattr(message, field.name) != field.default]
-    shown = {field.name: field for field in (*layout.plain, *told)}
+    tagged = [field for field in layout.tagged if getattr(message, field.name) != field.default]
+    shown = {field.name: field for field in (*layout.plain, *tagged)}
     return {
         _camel_case(field.name): _field_json(shown[field.name], getattr(message, field.name), version)
         for field in dataclasses.fields(message)

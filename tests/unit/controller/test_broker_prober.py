@@ -9,7 +9,7 @@ import pytest
 from fake_broker import HANG_UP, FakeBroker
 
 from sskafka.client.connection import Address, ConnectionOptions
-from sskafka.controller.broker_watch import Found, SocketProber
+from sskafka.controller.broker_watch import ProbeOutcome, SocketProber
 from sskafka.metadata.brokers.presence import ProbeResult
 from sskafka.metadata.brokers.registration import BrokerRegistration
 from sskafka.metadata.records import BrokerEndpoint, RegisterBrokerRecord
@@ -30,7 +30,9 @@ def prober(voters: Mapping[int, Address] | None = None) -> SocketProber:
     return SocketProber(CLUSTER_ID, None, voters or {}, ConnectionOptions("node-2", 300, 300))
 
 
-async def probe(broker: FakeBroker, voters: Mapping[int, Address] | None = None, *, was_reached: bool = False) -> Found:
+async def probe(
+    broker: FakeBroker, voters: Mapping[int, Address] | None = None, *, was_reached: bool = False
+) -> ProbeOutcome:
     return await prober(voters).probe(registered_at(broker.address), was_reached=was_reached)
 
 
@@ -91,9 +93,9 @@ def test_nobody_listens(was_reached: bool) -> None:
     async def scenario() -> None:
         async with answering(IDENTITY) as broker:
             pass
-        assert await probe(broker, was_reached=was_reached) == Found(ProbeResult.REFUSED)
+        assert await probe(broker, was_reached=was_reached) == ProbeOutcome(ProbeResult.REFUSED)
         voters = {1: broker.address}
-        assert await probe(broker, voters, was_reached=was_reached) == Found(
+        assert await probe(broker, voters, was_reached=was_reached) == ProbeOutcome(
             ProbeResult.REFUSED, at_voter_address=not was_reached
         )
 
@@ -106,7 +108,7 @@ def test_a_voter_that_answers_at_its_other_address_has_not_ended() -> None:
             async with answering(IDENTITY) as broker:
                 pass
             found = await probe(broker, {1: voter.address})
-            assert found == Found(ProbeResult.REFUSED, at_voter_address=False)
+            assert found == ProbeOutcome(ProbeResult.REFUSED, at_voter_address=False)
 
     run(scenario)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from virtual_loop import LoopClock, run_virtually
 
-from sskafka.controller.broker_watch import PAUSE_MAX_MS, BrokerWatch, Found
+from sskafka.controller.broker_watch import PAUSE_MAX_MS, BrokerWatch, ProbeOutcome
 from sskafka.metadata.brokers.presence import BrokerPresence, ProbeResult
 from sskafka.metadata.brokers.registration import BrokerRegistration
 from sskafka.metadata.delta import MetadataDelta
@@ -28,10 +28,10 @@ class Prober:
     """Finds what the test says, and notes when and of whom it was asked."""
 
     def __init__(self) -> None:
-        self.found: Callable[[], Found] = lambda: Found(ProbeResult.UNSURE)
+        self.found: Callable[[], ProbeOutcome] = lambda: ProbeOutcome(ProbeResult.UNSURE)
         self.asked: list[tuple[int, int, float]] = []
 
-    async def probe(self, broker: BrokerRegistration, *, was_reached: bool) -> Found:
+    async def probe(self, broker: BrokerRegistration, *, was_reached: bool) -> ProbeOutcome:
         self.asked.append((broker.id, broker.epoch, asyncio.get_running_loop().time()))
         await asyncio.sleep(0.001)
         return self.found()
@@ -70,11 +70,11 @@ def virtually(scenario: Callable[[Lab], Coroutine[Any, Any, None]]) -> None:
 def test_a_broker_whose_connection_breaks_is_asked_for_again_at_once() -> None:
     async def scenario(lab: Lab) -> None:
         held = Held()
-        lab.prober.found = lambda: Found(ProbeResult.ANSWERED, held)
+        lab.prober.found = lambda: ProbeOutcome(ProbeResult.ANSWERED, held)
         lab.register(1, 5)
         await asyncio.sleep(60)
         assert len(lab.prober.asked) == 1
-        lab.prober.found = lambda: Found(ProbeResult.REFUSED)
+        lab.prober.found = lambda: ProbeOutcome(ProbeResult.REFUSED)
         held.ended.set()
         await asyncio.sleep(0.002)
         assert len(lab.prober.asked) == 2
@@ -99,10 +99,10 @@ def test_pauses_grow_while_a_broker_is_away() -> None:
 
 def test_a_broker_that_hangs_up_on_everybody_is_not_kept_busy() -> None:
     async def scenario(lab: Lab) -> None:
-        def found() -> Found:
+        def found() -> ProbeOutcome:
             held = Held()
             held.ended.set()
-            return Found(ProbeResult.ANSWERED, held)
+            return ProbeOutcome(ProbeResult.ANSWERED, held)
 
         lab.prober.found = found
         lab.register(1, 5)
@@ -115,10 +115,10 @@ def test_a_broker_that_hangs_up_on_everybody_is_not_kept_busy() -> None:
 def test_each_registration_is_watched_and_none_after_it() -> None:
     async def scenario(lab: Lab) -> None:
         first = Held()
-        lab.prober.found = lambda: Found(ProbeResult.ANSWERED, first)
+        lab.prober.found = lambda: ProbeOutcome(ProbeResult.ANSWERED, first)
         lab.register(1, 5)
         await asyncio.sleep(1)
-        lab.prober.found = lambda: Found(ProbeResult.ANSWERED, Held())
+        lab.prober.found = lambda: ProbeOutcome(ProbeResult.ANSWERED, Held())
         lab.register(1, 9)
         await asyncio.sleep(1)
         assert [asked[:2] for asked in lab.prober.asked] == [(1, 5), (1, 9)]

@@ -1,5 +1,6 @@
 """Shards that are loaded at the same time share the turns of the event loop."""
 
+from collections import deque
 from random import Random
 
 import pytest
@@ -7,7 +8,10 @@ from coordinator_lab import CoordinatorLab
 from group_lab import GroupLab
 
 from sskafka.coordination.context import CoordinatorState
-from sskafka.coordination.loading import LoadingTurns, UnreadableRecords, replay_batch
+from sskafka.coordination.loading import RECORDS_PER_STEP, LoadingTurns, UnreadableRecords, replay_batch
+from sskafka.groups.log_records import OffsetRecord
+from sskafka.groups.offsets import CommittedOffset
+from sskafka.model.ids import TopicPartition
 from sskafka.records.batch import HEADER_BYTES, read_header
 from sskafka.records.builder import NewRecord, build_batch
 
@@ -134,6 +138,21 @@ def test_no_bytes_keep_a_group_coordinator_from_loading(seed: int) -> None:
         value = random.randrange(5).to_bytes(2, "big") + random.randbytes(random.randrange(60))
         records.append(NewRecord(key, random.choice([None, value])))
     batch = build_batch(records)
-    replay_batch(shard, batch, read_header(batch), 0, unreadable)
+    deque(replay_batch(shard, batch, read_header(batch), 0, unreadable))
     shard.start(0)
     assert unreadable.count > 0
+
+
+def test_a_batch_with_thousands_of_records_is_replayed_in_steps() -> None:
+    """10,000 offsets of one commit took 50 ms in one turn."""
+    shard = GroupLab().shard
+    records = [
+        NewRecord(*shard.encode(OffsetRecord("g", TopicPartition("t", number), CommittedOffset(number))))
+        for number in range(10 * RECORDS_PER_STEP)
+    ]
+    batch = build_batch(records)
+    steps = replay_batch(shard, batch, read_header(batch), 0, UnreadableRecords(0))
+    next(steps)
+    assert len(shard.offsets.committed("g")) == RECORDS_PER_STEP
+    assert len(list(steps)) == 9
+    assert len(shard.offsets.committed("g")) == 10 * RECORDS_PER_STEP

@@ -29,3 +29,14 @@ def test_one_timer_is_kept_however_many_ask_meanwhile(monkeypatch: pytest.Monkey
     lab.log.is_writable = True
     lab.turn(1_100)
     assert lab.read("first").response == 1
+
+
+def test_they_run_in_a_later_turn_or_before_the_next_operation() -> None:
+    lab = CoordinatorLab()
+    lab.load()
+    lab.context.write_eventually(lambda shard, _: shard.add("first", 1))
+    assert lab.context.shard.sums == {}, "all contexts are asked in one turn"
+    assert lab.read("first").response == 1
+    lab.context.write_eventually(lambda shard, _: shard.add("second", 2))
+    lab.turn()
+    assert lab.context.shard.sums == {"first": 1, "second": 2}

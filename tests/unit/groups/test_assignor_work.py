@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from sskafka.groups.assignors import ASSIGNORS, NOTHING, Assignment, Subscriber, assign_uniform
+from sskafka.model.computation import finished
 from sskafka.model.ids import Uuid
 
 
@@ -48,7 +49,7 @@ def test_each_partition_has_one_reader_who_wants_it(name: str, seed: int) -> Non
             subscriber(number, random.sample(sorted(counts), random.randint(0, 4)), before)
             for number in random.sample(range(12), random.randint(1, 10))
         ]
-        before = ASSIGNORS[name](members, counts)
+        before = finished(ASSIGNORS[name](members, counts))
         check(members, counts, before)
 
 

@@ -63,7 +63,8 @@ def test_assignments_written_without_epochs_are_as_old_as_the_member(lab: Consum
     split(lab)
     member = lab.consumers.members["alice"]
     record = consumer_records.current_record("g", member)
-    for topic in record.value.assigned_partitions:
+    topics = record.value.assigned_partitions = list(record.value.assigned_partitions)
+    for topic in topics:
         topic.assignment_epochs = None
     written = lab.shard.decode(lab.shard.encode(record))
     assert written is not None

@@ -3,7 +3,7 @@
 import pytest
 from consumer_lab import REBALANCE_MS, ConsumerLab, LabConsumer, settle, topic_id
 
-from sskafka.groups.consumer_requests import ConsumerRequests
+from sskafka.groups import consumer_requests
 from sskafka.groups.group import EventKind
 from sskafka.model.errors import ErrorCode
 
@@ -234,7 +234,7 @@ def test_heartbeats_that_say_nothing_new_do_not_look_at_everybody(
     bob.join()
     settle(alice, bob)
     looks: list[object] = []
-    monkeypatch.setattr(ConsumerRequests, "_resolved_patterns", lambda *args: looks.append(args) or [])
+    monkeypatch.setattr(consumer_requests, "resolved_records", lambda *args: looks.append(args) or [])
     settle(alice, bob)
     assert not looks
     lab.set_topics({"orders": 6})

@@ -59,3 +59,27 @@ def test_subscriptions_of_consumer_groups_count() -> None:
         codes.append(consumer.join().code)
     assert codes[0] is ErrorCode.NONE
     assert codes[-1] is ErrorCode.GROUP_MAX_SIZE_REACHED
+
+
+def test_topics_that_patterns_match_count() -> None:
+    """Each of these patterns took half a megabyte, and was counted as a kilobyte."""
+    lab = ConsumerLab()
+    lab.set_topics({f"topic-{number}": 1 for number in range(10_000)})
+    codes = []
+    for number in range(40):
+        consumer = LabConsumer(lab, "m", regex=f"topic-.*|{number}")
+        consumer.group_id = f"g{number}"
+        codes.append(consumer.join().code)
+        lab.time.run_for(RECOUNT_MS)
+    assert codes[:30] == [ErrorCode.NONE] * 30
+    assert codes[-1] is ErrorCode.GROUP_MAX_SIZE_REACHED
+
+
+def test_patterns_that_match_little_are_not_counted_as_if_they_matched_all() -> None:
+    lab = ConsumerLab()
+    lab.set_topics({f"topic-{number}": 1 for number in range(10_000)})
+    for number in range(60):
+        consumer = LabConsumer(lab, "m", regex=f"topic-{number}")
+        consumer.group_id = f"g{number}"
+        assert consumer.join().code is ErrorCode.NONE
+        lab.time.run_for(RECOUNT_MS)

@@ -8,6 +8,7 @@ from consumer_lab import ConsumerLab, LabConsumer, topic_id
 from sskafka.groups import topic_changes
 from sskafka.groups.consumer_group import Topic
 from sskafka.groups.topic_changes import CpuClock, SlowPatternError, TopicChanges, matching, topics_hash
+from sskafka.model.computation import Computation, finished
 from sskafka.model.errors import ErrorCode, KafkaError
 
 
@@ -20,10 +21,10 @@ def matched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every name that a pattern is compared with."""
     names: list[str] = []
 
-    def noting(pattern: str, of: list[str], cpu_ns: CpuClock) -> frozenset[str]:
+    def noting(pattern: str, of: list[str], cpu_ns: CpuClock) -> Computation[frozenset[str]]:
         of = list(of)
         names.extend(of)
-        return matching(pattern, of)
+        return (yield from matching(pattern, of))
 
     monkeypatch.setattr(topic_changes, "matching", noting)
     return names
@@ -73,14 +74,14 @@ def test_what_is_remembered_is_what_would_be_found_anew() -> None:
         topics = topics_of(**dict.fromkeys(names, random.randint(1, 2)))
         news.update(topics)
         for pattern in random.sample(patterns, 3):
-            assert news.matching(pattern) == matching(pattern, topics)
+            assert news.resolved(pattern) == finished(matching(pattern, topics))
 
 
 def test_forgotten_patterns_are_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topic_changes, "PATTERNS_MAX", 2)
     news = TopicChanges()
     news.update(topics_of(a=1, b=1))
-    assert [news.matching(pattern) for pattern in ("a", "b", ".", "a")] == [{"a"}, {"b"}, {"a", "b"}, {"a"}]
+    assert [news.resolved(pattern) for pattern in ("a", "b", ".", "a")] == [{"a"}, {"b"}, {"a", "b"}, {"a"}]
 
 
 class Ticking:
@@ -97,18 +98,20 @@ class Ticking:
 def test_a_pattern_that_takes_much_time_is_refused_and_not_tried_again() -> None:
     clock = Ticking(topic_changes.MATCHING_NS_MAX)
     with pytest.raises(SlowPatternError):
-        matching("a.*", [f"a{i}" for i in range(100)], clock)
+        finished(matching("a.*", [f"a{i}" for i in range(100)], clock))
     news = TopicChanges(clock)
     news.update(topics_of(**{f"a{i}": 1 for i in range(100)}))
+    assert news.resolved("a.*") is None, "it takes longer than a turn"
+    assert finished(news.resolve("a.*")) is None
     for _ in range(2):
         with pytest.raises(KafkaError, match="takes too much time") as refusal:
-            news.matching("a.*")
+            news.resolved("a.*")
         assert refusal.value.code is ErrorCode.INVALID_REGULAR_EXPRESSION
         before_ns = clock.now_ns
     assert clock.now_ns == before_ns, "the second time nothing was matched"
     clock.step_ns = 1
     news.update(topics_of(a=1))
-    assert news.matching("a.*") == {"a"}, "other topics, another attempt"
+    assert news.resolved("a.*") == {"a"}, "other topics, another attempt"
 
 
 def test_patterns_that_add_up_to_much_time_are_forgotten_and_matched_again_one_by_one() -> None:
@@ -117,10 +120,36 @@ def test_patterns_that_add_up_to_much_time_are_forgotten_and_matched_again_one_b
     news.update(topics_of(a=1, b=1))
     patterns = [f"{letter}.*" for letter in "abcdefgh"]
     for pattern in patterns:
-        news.matching(pattern)
-    clock.step_ns = topic_changes.MATCHING_NS_MAX // 4
+        news.resolved(pattern)
+    clock.step_ns = topic_changes.AGAIN_NS // 8
     news.update(topics_of(a=1, b=1, c=1))
-    assert [news.matching(pattern) for pattern in patterns[:3]] == [{"a"}, {"b"}, {"c"}]
+    clock.step_ns = 1
+    assert [news.resolved(pattern) for pattern in patterns[:3]] == [{"a"}, {"b"}, {"c"}]
+
+
+def test_a_pattern_that_takes_longer_than_a_turn_is_resolved_in_steps() -> None:
+    clock = Ticking(topic_changes.STEP_NS // 4)
+    news = TopicChanges(clock)
+    news.update(topics_of(**{f"a{i}": 1 for i in range(100)}))
+    assert news.resolved("a.*") is None
+    before_ns = clock.now_ns
+    assert news.resolved("a.*") is None
+    assert clock.now_ns == before_ns, "it is not tried at once again"
+    steps = news.resolve("a.*")
+    next(steps)
+    next(steps)
+    news.update(topics_of(**{f"a{i}": 1 for i in range(1, 101)}, b=1))
+    assert finished(steps) == {f"a{i}" for i in range(1, 101)}, "topics have changed meanwhile"
+    assert news.resolved("a.*") == {f"a{i}" for i in range(1, 101)}
+
+
+def test_names_of_patterns_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_changes, "NAMES_MAX", 5)
+    news = TopicChanges()
+    news.update(topics_of(a=1, b=1, c=1))
+    for pattern in (".*", "[abc]", "a|b", "."):
+        assert news.resolved(pattern) == {"a", "b", "c"} - ({"c"} if pattern == "a|b" else set())
+        assert sum(map(len, news._found.values())) <= 5
 
 
 def test_the_hash_tells_topics_apart() -> None:

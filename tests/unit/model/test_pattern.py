@@ -25,6 +25,34 @@ def test_what_is_no_pattern_or_too_large_is_refused(text: str) -> None:
         Pattern(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"\pL" * 682,
+        r"[\w\pL]" * 290,
+        r"(\pL{9}){99}",
+        r"[\pL\PN]{1000}|\w?|(\w)*|\p{Greek}+",
+        r"(?i)\pL{99}|.{1000}|([^\pL]*){99}|\PC{1000}|.{99}",
+    ],
+)
+def test_patterns_that_take_long_to_compile_are_refused_early(text: str) -> None:
+    """They took 40 to 310 ms."""
+    Pattern("a")  # the module is imported
+    taken_ns = []
+    for _ in range(3):
+        began_ns = time.thread_time_ns()
+        with pytest.raises(InvalidPatternError):
+            Pattern(text)
+        taken_ns.append(time.thread_time_ns() - began_ns)
+    assert min(taken_ns) < 20_000_000
+
+
+def test_a_hundred_names_and_some_classes_are_no_large_pattern() -> None:
+    names = [f"team-{number:02}.orders-of-customers" for number in range(70)]
+    assert all(map(Pattern("|".join(names)).matches, names))
+    assert Pattern(r"[\pL\pN]+-\p{Lu}?.*").matches("orders-1")
+
+
 def test_a_pattern_matches_whole_names() -> None:
     pattern = Pattern("(orders|payments)-[0-9]+")
     assert [pattern.matches(name) for name in ("orders-1", "payments-22", "orders-1-x", "my-orders-1")] == [

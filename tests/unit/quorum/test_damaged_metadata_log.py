@@ -115,7 +115,7 @@ def test_the_loss_is_accepted_in_so_many_words(data: Path) -> None:
 def test_a_torn_end_below_what_was_synced_is_no_torn_end(data: Path) -> None:
     log_file(data).write_bytes(log_file(data).read_bytes()[:-10])
     (partition,) = [one for one in verify_directory(str(data)).partitions if one.name == "__cluster_metadata-0"]
-    assert partition.needs(Remedy.LOSE)
+    assert partition.needs(Remedy.DATA_LOSS)
 
 
 def test_an_unreadable_synced_offset_promises_nothing(data: Path) -> None:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from sskafka.runtime.event_loop import new_event_loop
-from sskafka.runtime.loop_watchdog import LoopWatchdog
+from sskafka.runtime.loop_watchdog import LoopWatchdog, SlowTurn
 
 
 def busy_for(cpu_s: float) -> None:
@@ -59,6 +59,25 @@ def test_a_turn_that_only_waits_takes_no_cpu_time() -> None:
     assert watchdog.longest_wall_s > 0.25
     assert watchdog.longest_cpu_s < 0.1
     assert watchdog.slow_turns.total() >= 1
+
+
+@pytest.mark.parametrize(
+    ("cpu_s", "stack", "is_of_the_machine"),
+    [
+        (0.0, "run (runners.py:118) < run_broker (start.py:67)", True),
+        (0.0, "select (selectors.py:468) < _run_once (base_events.py:1898)", True),
+        (0.0, "", True),
+        (0.04, "run (runners.py:118) < run_broker (start.py:67)", False),
+        (0.0, "flush (segment.py:31) < run (runners.py:118)", False),
+    ],
+)
+def test_a_busy_machine_is_no_fault_of_the_loop(cpu_s: float, stack: str, is_of_the_machine: bool) -> None:
+    assert SlowTurn(0.2, cpu_s, "other", stack).is_of_the_machine is is_of_the_machine
+
+
+def test_a_turn_that_waits_in_our_code_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    run(None, sleep_s=0.6)
+    assert logging.WARNING in {record.levelno for record in caplog.records if "watch (test_loop" in record.getMessage()}
 
 
 def test_many_slow_turns_are_counted_but_not_all_logged(caplog: pytest.LogCaptureFixture) -> None:

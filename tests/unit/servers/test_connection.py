@@ -20,7 +20,7 @@ from sskafka.model.settings import Settings
 from sskafka.runtime.descriptors import ConnectionDescriptors
 from sskafka.runtime.selector import Selector
 from sskafka.servers.kafka.authorization import AllowAll
-from sskafka.servers.kafka.connection import LARGE_FRAME_BYTES, Connection
+from sskafka.servers.kafka.connection import LARGE_FRAME_BEGINNING_BYTES, LARGE_FRAME_BYTES, Connection
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
 from sskafka.servers.kafka.fair_turns import SLICE_NS
 from sskafka.servers.kafka.listener import RECEIVE_BUFFER_BYTES, ConnectionLimits, Listener
@@ -284,6 +284,20 @@ def test_large_frames_get_a_buffer_of_their_own_and_return_it(size: int) -> None
     feed(connection, frame(ECHO, 1) + frame(ECHO, 7, body) + frame(ECHO, 8))
     assert bytes(transport.written) == answer(1) + answer(7, body) + answer(8)
     assert harness.memory.held_bytes == 0
+
+
+def test_the_rest_of_a_large_frame_after_another_is_received_without_a_copy() -> None:
+    connection, transport = Harness().connect()
+    small, large = frame(ECHO, 1, bytes(100_000)), frame(ECHO, 2, b"x" * 1_000_000)
+    whole = len(connection.get_buffer(-1))
+    feed(connection, large)
+    assert LARGE_FRAME_BEGINNING_BYTES <= len(connection.get_buffer(-1)) < LARGE_FRAME_BYTES < whole
+    feed(connection, large + small + small)
+    assert len(connection.get_buffer(-1)) < whole
+    feed(connection, frame(ECHO, 3))
+    assert len(connection.get_buffer(-1)) == whole
+    large_answer, small_answer = answer(2, b"x" * 1_000_000), answer(1, bytes(100_000))
+    assert bytes(transport.written) == large_answer * 2 + small_answer * 2 + answer(3)
 
 
 def test_a_large_frame_waits_for_memory_and_nothing_resumes_it_early(monkeypatch: pytest.MonkeyPatch) -> None:

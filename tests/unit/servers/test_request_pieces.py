@@ -13,6 +13,7 @@ from sskafka.wire.apis import API_BY_KEY, ApiKey
 from sskafka.wire.codec import decode, encode, encode_in_slices
 from sskafka.wire.errors import MalformedMessageError
 from sskafka.wire.layout import layout_of
+from sskafka.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from sskafka.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -91,6 +92,14 @@ def test_short_requests_are_not_split() -> None:
     assert pieces is not None
     assert not pieces.is_long(OffsetFetchRequest(groups=[group(0, 2, 2)]))
     assert not pieces.is_long(OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics=None)]))
+
+
+def test_some_hundreds_of_members_leave_at_once() -> None:
+    pieces = pieces_of(ApiKey.LEAVE_GROUP, 5)
+    assert pieces is not None
+    assert not pieces.is_long(LeaveGroupRequest(members=[MemberIdentity("m")] * 300))
+    assert pieces.is_long(LeaveGroupRequest(members=[MemberIdentity("m")] * 301))
+    assert pieces_of(ApiKey.LEAVE_GROUP, 2) is None
 
 
 def test_responses_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -147,6 +147,20 @@ def test_nothing_is_read_while_reading_is_paused(play: Play) -> None:
     play(scene)
 
 
+def test_nothing_more_is_read_after_a_full_buffer_that_paused_reading(play: Play) -> None:
+    async def scene(server: Server, client: socket.socket) -> None:
+        server.on_received = server.transport.pause_reading
+        client.sendall(LARGE[:250])
+        await server.has_received(LARGE[:100])
+        await asyncio.sleep(0.02)
+        assert len(server.received) == 100
+        server.on_received = lambda: None
+        server.transport.resume_reading()
+        await server.has_received(LARGE[:250])
+
+    play(scene)
+
+
 def test_close_sends_what_waits_and_reads_nothing_more(play: Play) -> None:
     async def scene(server: Server, client: socket.socket) -> None:
         server.transport.write(LARGE)

@@ -1,5 +1,6 @@
 """Pages of DescribeTopicPartitions, without topics that the client may not describe."""
 
+from collections.abc import Generator
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ from sskafka.metadata.records import PartitionRecord, TopicRecord
 from sskafka.model.acl import AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.cluster_view import ClusterView
-from sskafka.servers.kafka.handlers.topic_partitions import TopicPartitionsHandler
+from sskafka.servers.kafka.handlers.topic_partitions import PARTITIONS_PER_STEP, TopicPartitionsHandler
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.messages.describe_topic_partitions import (
     Cursor,
@@ -28,20 +29,24 @@ class AllButSecrets:
     would_allow = allows
 
 
-def handler(*names: str) -> TopicPartitionsHandler:
+def handler(*names: str, partitions: int = 3) -> TopicPartitionsHandler:
     image, delta = ClusterImage(), MetadataDelta()
     for name in names:
         topic_id = name.encode().ljust(16)
         image.replay(TopicRecord(name, topic_id), delta)
-        for index in range(3):
+        for index in range(partitions):
             image.replay(PartitionRecord(index, topic_id, [1], [1], leader=1), delta)
     return TopicPartitionsHandler(ClusterView("cluster", lambda: image, lambda: 1), 2000)
 
 
-def describe(handler: TopicPartitionsHandler, **fields: Any) -> DescribeTopicPartitionsResponse:
+def steps(handler: TopicPartitionsHandler, **fields: Any) -> Generator[None, None, DescribeTopicPartitionsResponse]:
     connection: Any = SimpleNamespace(authorizer=AllButSecrets(), principal="User:me", listener_name="PLAINTEXT")
     request = Request(connection, 0, 1, None, memoryview(b""), 0, 0, 75)
-    return finished(handler.describe(DescribeTopicPartitionsRequest(**fields), request))
+    return handler.describe(DescribeTopicPartitionsRequest(**fields), request)
+
+
+def describe(handler: TopicPartitionsHandler, **fields: Any) -> DescribeTopicPartitionsResponse:
+    return finished(steps(handler, **fields))
 
 
 def test_pages_go_on_at_the_cursor() -> None:
@@ -74,3 +79,8 @@ def test_a_cursor_points_to_one_of_the_topics_that_are_named() -> None:
     (found,) = describe(topics, topics=[TopicRequest("a"), TopicRequest("b")], cursor=Cursor("b", 1)).topics
     assert (found.name, [partition.partition_index for partition in found.partitions]) == ("b", [1, 2])
     assert [topic.name for topic in describe(topics, cursor=Cursor("aa", 0)).topics] == ["b"], "of all topics"
+
+
+def test_a_page_of_many_partitions_is_described_in_steps() -> None:
+    wide = handler("wide", partitions=1000)
+    assert sum(1 for _ in steps(wide)) >= 1000 // PARTITIONS_PER_STEP

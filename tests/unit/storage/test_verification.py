@@ -97,8 +97,8 @@ def test_a_torn_end_is_cut(cut: int, data: Path) -> None:
     with last.open("r+b") as file:
         file.truncate(last.stat().st_size - cut)
     report = verify_directory(str(data))
-    assert (last.name, Remedy.CUT) in damages(report)
-    assert Remedy.LOSE not in {remedy for _, remedy in damages(report)}
+    assert (last.name, Remedy.TRUNCATE) in damages(report)
+    assert Remedy.DATA_LOSS not in {remedy for _, remedy in damages(report)}
     cut_, *pulled_back = repaired(data)
     assert "truncated by" in cut_.text
     assert [Path(one.path).name for one in pulled_back] == ["recovery-point-offset-checkpoint"]
@@ -111,7 +111,7 @@ def test_zeros_and_half_a_batch_behind_the_end_are_cut(data: Path) -> None:
     for rest in (bytes(5000), last.read_bytes()[:70]):
         with last.open("ab") as file:
             file.write(rest)
-        assert damages(verify_directory(str(data))) == [(last.name, Remedy.CUT)]
+        assert damages(verify_directory(str(data))) == [(last.name, Remedy.TRUNCATE)]
         assert [one.is_done for one in repaired(data)] == [True]
         assert [last for _, last in served(data)] == list(range(BATCHES))
 
@@ -155,7 +155,7 @@ def test_good_batches_are_not_cut_unless_that_was_allowed(place: int, data: Path
     """Damage in the first batch of a segment; others follow in it, and mostly whole segments too."""
     damaged = segments(data)[place]
     flip_byte(damaged, 70)
-    assert (damaged.name, Remedy.LOSE) in damages(verify_directory(str(data)))
+    assert (damaged.name, Remedy.DATA_LOSS) in damages(verify_directory(str(data)))
     before = files(data)
     assert [one.is_done for one in repaired(data)] == [False]
     assert files(data) == before
@@ -169,7 +169,7 @@ def test_a_length_that_cannot_be_believed_hides_no_batches(data: Path) -> None:
     last = segments(data)[-1]
     flip_byte(last, 9)
     (finding,) = [one for one in verify_directory(str(data)).damages if one.path.endswith(".log")]
-    assert finding.remedy is Remedy.LOSE
+    assert finding.remedy is Remedy.DATA_LOSS
     assert "valid batches follow it" in finding.text
 
 
@@ -197,7 +197,7 @@ def test_indexes_are_made_anew(name: str, data: Path) -> None:
     path = segments(data)[0].with_suffix(suffix)
     logs = {one: content for one, content in files(data).items() if one.endswith(".log")}
     damage(path)
-    assert damages(verify_directory(str(data))) == [(path.name, Remedy.REMAKE)] * len(
+    assert damages(verify_directory(str(data))) == [(path.name, Remedy.REBUILD)] * len(
         verify_directory(str(data)).damages
     )
     assert verify_directory(str(data)).damages
@@ -211,7 +211,7 @@ def test_epochs_are_made_anew(content: str, data: Path) -> None:
     path = data / "orders-0" / "leader-epoch-checkpoint"
     right = path.read_text()
     path.write_text(content)
-    assert damages(verify_directory(str(data))) == [(path.name, Remedy.REMAKE)]
+    assert damages(verify_directory(str(data))) == [(path.name, Remedy.REBUILD)]
     repaired(data)
     assert verify_directory(str(data)).all_findings == []
     if content != "0\n1\n7 5000\n":  # a readable file is believed up to the end of the log
@@ -220,7 +220,7 @@ def test_epochs_are_made_anew(content: str, data: Path) -> None:
 
 def test_batches_of_another_epoch_than_the_checkpoint_says(data: Path) -> None:
     (data / "orders-0" / "leader-epoch-checkpoint").write_text("0\n1\n9 0\n")
-    assert (segments(data)[0].name, Remedy.LOSE) in damages(verify_directory(str(data)))
+    assert (segments(data)[0].name, Remedy.DATA_LOSS) in damages(verify_directory(str(data)))
     assert [one.is_done for one in repaired(data)] == [False]
 
 
@@ -228,7 +228,10 @@ def test_snapshots_of_producers(data: Path) -> None:
     broken, beyond = data / "orders-0" / f"{BATCHES:020d}.snapshot", data / "orders-0" / f"{5000:020d}.snapshot"
     shutil.copy(broken, beyond)
     flip_byte(broken, 12)
-    assert sorted(damages(verify_directory(str(data)))) == [(broken.name, Remedy.REMAKE), (beyond.name, Remedy.REMAKE)]
+    assert sorted(damages(verify_directory(str(data)))) == [
+        (broken.name, Remedy.REBUILD),
+        (beyond.name, Remedy.REBUILD),
+    ]
     repaired(data)
     assert verify_directory(str(data)).all_findings == []
     assert not beyond.exists()
@@ -240,7 +243,7 @@ def test_checkpoints(data: Path) -> None:
     found = damages(verify_directory(str(data)))
     assert found == [
         ("recovery-point-offset-checkpoint", Remedy.REMOVE),
-        ("replication-offset-checkpoint", Remedy.REMAKE),
+        ("replication-offset-checkpoint", Remedy.REBUILD),
     ]
     assert [one.is_done for one in repaired(data)] == [True, True]
     assert (data / "replication-offset-checkpoint").read_text() == f"0\n1\norders 0 {BATCHES}\n"
@@ -277,7 +280,7 @@ def test_messages_of_old_formats_are_checked_and_left_alone(data: Path) -> None:
     report = verify_directory(str(data))
     assert report.partitions[0].has_old_formats
     assert report.partitions[0].end_offset == 11
-    assert {remedy for name, remedy in damages(report)} == {Remedy.REMAKE}  # it has no indexes
+    assert {remedy for name, remedy in damages(report)} == {Remedy.REBUILD}  # it has no indexes
     assert [one.is_done for one in repaired(data)] == [False]
     flip_byte(path, 30)
     path.write_bytes(path.read_bytes() + old_segment()[:20])
@@ -290,7 +293,7 @@ def test_old_messages_behind_new_batches_are_no_torn_end(data: Path) -> None:
     last = segments(data)[-1]
     last.write_bytes(last.read_bytes() + message(BATCHES, b"k", b"v"))
     report = verify_directory(str(data))
-    assert Remedy.CUT not in {finding.remedy for finding in report.all_findings}
+    assert Remedy.TRUNCATE not in {finding.remedy for finding in report.all_findings}
     assert report.partitions[0].has_old_formats
 
 

@@ -51,9 +51,9 @@ class StandardAuthorizer:
             return
         known = known or {}
         for acl_id in known.keys() - records.keys():
-            self._index.remove(AclBinding.from_record(known[acl_id]))
+            self._index.remove(AclBinding.of(known[acl_id]))
         for acl_id in records.keys() - known.keys():
-            self._index.add(AclBinding.from_record(records[acl_id]))
+            self._index.add(AclBinding.of(records[acl_id]))
         self._records = records
         self._decisions.clear()
 

@@ -2,11 +2,14 @@
 
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sskafka.metadata.records import AccessControlEntryRecord
 from sskafka.model.acl import WILDCARD, AclOperation, AclPermission, PatternType
 from sskafka.model.ids import Uuid
+
+if TYPE_CHECKING:
+    from sskafka.wire.messages.delete_acls import DeleteAclsMatchingAcl
 
 IMPLIES_DESCRIBE = frozenset(
     {AclOperation.DESCRIBE, AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE, AclOperation.ALTER}
@@ -28,15 +31,16 @@ class AclBinding(NamedTuple):
     permission: int
 
     @classmethod
-    def from_record(cls, record: AccessControlEntryRecord) -> "AclBinding":
+    def of(cls, entry: "AccessControlEntryRecord | DeleteAclsMatchingAcl") -> "AclBinding":
+        """Return the binding in a metadata record, or in a response to DeleteAcls."""
         return cls(
-            record.resource_type,
-            record.resource_name,
-            record.pattern_type,
-            record.principal,
-            record.host,
-            record.operation,
-            record.permission_type,
+            entry.resource_type,
+            entry.resource_name,
+            entry.pattern_type,
+            entry.principal,
+            entry.host,
+            entry.operation,
+            entry.permission_type,
         )
 
     def to_record(self, acl_id: Uuid) -> AccessControlEntryRecord:

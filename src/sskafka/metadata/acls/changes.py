@@ -28,7 +28,7 @@ NETWORKS_SINCE = 30
 def create_acls(
     image: ClusterImage, request: creating.CreateAclsRequest, random: RandomBytes
 ) -> ControllerResult[creating.CreateAclsResponse]:
-    known = {AclBinding.from_record(record) for record in image.access_control.values()}
+    known = {AclBinding.of(record) for record in image.access_control.values()}
     records: list[MetadataRecord] = []
     results: list[creating.AclCreationResult] = []
     for creation in request.creations:
@@ -103,8 +103,8 @@ def _check_host(host: str, metadata_version: int) -> None:
 def delete_acls(
     image: ClusterImage, request: deleting.DeleteAclsRequest
 ) -> ControllerResult[deleting.DeleteAclsResponse]:
-    """Delete what any of the filters matches. Raises KafkaError if that is too much for one request."""
-    bindings = {acl_id: AclBinding.from_record(record) for acl_id, record in image.access_control.items()}
+    """Delete the ACLs that match any of the filters. Raise KafkaError if they are too many for one request."""
+    bindings = {acl_id: AclBinding.of(record) for acl_id, record in image.access_control.items()}
     removed: dict[Uuid, None] = {}
     results: list[deleting.DeleteAclsFilterResult] = []
     for one in request.filters:
@@ -138,9 +138,7 @@ def describe_acls(image: ClusterImage, request: describing.DescribeAclsRequest) 
         wanted = AclFilter.from_message(request)
     except KafkaError as error:
         return describing.DescribeAclsResponse(error_code=error.code, error_message=error.message)
-    found = [
-        binding for record in image.access_control.values() if wanted.matches(binding := AclBinding.from_record(record))
-    ]
+    found = [binding for record in image.access_control.values() if wanted.matches(binding := AclBinding.of(record))]
     return describing.DescribeAclsResponse(error_message=None, resources=list(_resources(found)))
 
 

@@ -13,7 +13,7 @@ this order, so that every change keeps the same invariants:
 5. last leader    is recorded when a partition loses its leader
 
     ISR >= min.insync     ELR empty              leader: from the ISR
-    ISR <  min.insync     ELR: who left the ISR  leader: from the ISR, then from the ELR
+    ISR <  min.insync     ELR: left the ISR      leader: from the ISR, then from the ELR
     ISR empty             ELR, last leader       leader: none until one of them returns
 """
 

@@ -63,8 +63,8 @@ GROUPS = (
     threads("group.coordinator.background.threads", INT, 2, AtLeast(1), READ_ONLY, HIGH,
             "Number of background threads of the group coordinator in Apache Kafka."),
     Setting("group.coordinator.append.linger.ms", INT, -1, AtLeast(-1), READ_ONLY, MEDIUM,
-            "How long changes of groups are gathered before they are written in one batch; 0 writes each by itself, -1 "
-            "those that arrive together."),
+            "How long changes of groups are collected before they are appended in one batch; 0: each change has a "
+            "batch of its own; -1: changes that arrive together share one."),
     buffers("group.coordinator.cached.buffer.max.bytes", INT, 1048588, AtLeast(524288), CLUSTER_WIDE, MEDIUM,
             "Maximum size of a write buffer that is kept for reuse."),
     Setting("group.consumer.session.timeout.ms", INT, 45000, AtLeast(1), READ_ONLY, MEDIUM,

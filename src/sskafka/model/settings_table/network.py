@@ -11,10 +11,11 @@ READ_ONLY, PER_BROKER, CLUSTER_WIDE = Update.READ_ONLY, Update.PER_BROKER, Updat
 # fmt: off
 NETWORK = (
     Setting("listeners", LIST, ("PLAINTEXT://:9092",), None, PER_BROKER, HIGH,
-            "Addresses to listen on, NAME://host:port each; no host means every interface, port 0 any free "
-            "port. While the broker runs, listeners can be added, and removed unless they are advertised. As in Apache "
-            "Kafka, the broker registers an added listener, so that clients find brokers there, when it starts with "
-            "server.properties or a metadata snapshot that has it; another address of an open one is stored only."),
+            "Addresses to listen on, NAME://host:port each; no host means every interface, port 0 any free port. While "
+            "the broker runs, listeners can be added, and removed unless they are advertised. As in Apache Kafka, a "
+            "listener that is added while the broker runs is advertised only after a restart with it in "
+            "server.properties or in a metadata snapshot; a new address of an open listener is stored and used "
+            "after a restart."),
     Setting("advertised.listeners", LIST, None, None, READ_ONLY, HIGH,
             "Addresses that brokers send to clients, if they differ from the listeners."),
     Setting("listener.security.protocol.map", STRING,
@@ -55,8 +56,8 @@ NETWORK = (
     Setting("queued.max.requests", INT, 500, AtLeast(1), READ_ONLY, HIGH,
             "Number of requests in progress above which the broker stops reading from a connection."),
     Setting("queued.max.request.bytes", LONG, -1, None, READ_ONLY, MEDIUM,
-            "Bytes of large requests that may arrive and be in work at once, on all listeners for clients together "
-            "(controller listeners have as much of their own); -1 means 256 MB."),
+            "Maximum number of bytes of large requests that are received and handled at the same time, over all client "
+            "listeners; controller listeners share a limit of the same size. -1: 256 MB."),
     Setting("request.timeout.ms", INT, 30000, None, READ_ONLY, HIGH,
             "How long this broker waits for the response of another node."),
     Setting("fetch.max.bytes", INT, 57671680, AtLeast(1024), READ_ONLY, MEDIUM,

@@ -62,7 +62,7 @@ OWN = (
             "counted.",
             own=True),
     Setting("log.format", STRING, "text", OneOf(("text", "json")), READ_ONLY, LOW,
-            "Format of the broker's own log on stderr: text, or a JSON object a line.", own=True),
+            "Format of the broker's own log on stderr: text, or one JSON object per line.", own=True),
     Setting("otel.exporter.otlp.endpoint", STRING, "", None, READ_ONLY, LOW,
             "Base URL of an OpenTelemetry collector, to which the HTTP process pushes metrics (OTLP/HTTP with JSON, to "
             "`/v1/metrics`); empty: none.", own=True),

@@ -21,7 +21,7 @@ READ_ONLY, PER_BROKER, CLUSTER_WIDE = Update.READ_ONLY, Update.PER_BROKER, Updat
 HOUR_MS = 3_600_000
 MINUTE_MS = 60_000
 DOUBLE_MAX = 1.7976931348623157e308
-SEGMENT_BYTES_MIN = 14  # Kafka 4 asks for a megabyte; small segments are what tests and lessons want
+SEGMENT_BYTES_MIN = 14  # Kafka 4 requires 1 MiB; tests and courses need smaller segments
 
 # fmt: off
 STORAGE = (

@@ -122,8 +122,8 @@ TOPICS = (
     Setting("segment.bytes", INT, 1073741824, AtLeast(SEGMENT_BYTES_MIN), DYNAMIC, MEDIUM,
             "Size at which a log rolls a new segment.", fallbacks=(Fallback("log.segment.bytes"),)),
     Setting("internal.segment.bytes", INT, None, AtLeast(SEGMENT_BYTES_MIN), DYNAMIC, MEDIUM,
-            "Size at which a new segment file is begun, where it is to be smaller than segment.bytes may be in Apache "
-            "Kafka; for tests.", hidden_while_unset=True),
+            "Size at which a log rolls a new segment, for tests: it may be smaller than Apache Kafka allows for "
+            "segment.bytes.", hidden_while_unset=True),
     Setting("segment.index.bytes", INT, 10485760, AtLeast(4), DYNAMIC, MEDIUM,
             "Maximum size of an index file; a full index rolls a new segment.",
             fallbacks=(Fallback("log.index.size.max.bytes"),)),

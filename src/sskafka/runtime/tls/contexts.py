@@ -81,7 +81,7 @@ def server_context(options: TlsOptions) -> ssl.SSLContext:
     if trusted is not None:
         _load_trusted(context, trusted)
     elif options.client_auth != "none":
-        text = "needs ssl.truststore.location or ssl.truststore.certificates: who may sign certificates of clients"
+        text = "needs ssl.truststore.location or ssl.truststore.certificates, to verify the certificates of clients"
         raise TlsConfigError(f"ssl.client.auth={options.client_auth} {text}")
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
     context.num_tickets = 0  # Kafka clients keep connections open; tickets would only add two records to each handshake

@@ -1,4 +1,4 @@
-"""Who calls the ADR-0011 service, for the authorizer.
+"""The client of the ADR-0011 service, for the authorizer.
 
 Clients of the binary protocol are anonymous. For clients of the HTTP server, the HTTP process names the principal and
 the address: `principal` and `host` in the messages of endpoints.py.

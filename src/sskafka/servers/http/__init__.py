@@ -6,9 +6,9 @@
     servers/local: the private socket  <---------->  context.py: what every route works with
     servers/kafka: the Kafka listeners <---------->  sskafka.client: data and administration
 
-Data and administration use the Kafka listeners like any client. What clients cannot ask (readiness, counters) uses the
-private socket. The broker process imports only supervisor.py and configuration.py, so FastAPI costs it neither time nor
-memory; it must import nothing else of this package.
+Data and administration use the Kafka listeners like any client. Requests that the Kafka protocol does not have
+(readiness, counters) use the private socket. The broker process imports only supervisor.py and configuration.py, so
+FastAPI costs it neither time nor memory; it must import nothing else of this package.
 
 To add routes, write a file in routes/ with
 
@@ -19,7 +19,7 @@ propagate: problems.py maps each to its status. A route that only the active con
 `dependencies=[leader_only(context)]`. For an answer of the broker itself, add a row to servers/local/answers.py and
 call `context.link.ask`.
 
-The folder console/ has the static files of the console, which routes/console.py serves. Its README tells how to add a
+The folder console/ has the static files of the console, which routes/console.py serves. Its README says how to add a
 page. The pages use the routes under /api/v1: GET shows something, every other method changes something, and
 `console.read.only` (read_only.py) refuses the latter.
 """

@@ -1,4 +1,4 @@
-"""Who sends an HTTP request: set by authentication.py, read by the routes."""
+"""The client that sends an HTTP request: set by authentication.py, read by the routes."""
 
 from typing import NamedTuple
 

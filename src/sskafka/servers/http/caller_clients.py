@@ -47,9 +47,9 @@ class CallerClients:
         self, cluster: Cluster, new_cluster: Callable[[int], Cluster], own: ReplicaWait, quick_ms: int, patient_ms: int
     ) -> None:
         self.cluster = cluster
-        """For requests that are answered at once."""
+        """Connections for requests that are answered at once."""
         self.administration = new_cluster(patient_ms)
-        """For changes, which wait until they are committed."""
+        """Connections for changes, which wait until they are committed."""
         self.reader = RecordReader(cluster, partial(new_cluster, quick_ms), own.cluster)
         self.writer = RecordWriter(cluster, new_cluster(patient_ms), own)
         self.requests = 0

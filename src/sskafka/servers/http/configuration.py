@@ -19,7 +19,8 @@ class HttpSecurity(NamedTuple):
     kafka_properties: dict[str, str] = {}
     """Client properties with which the process connects to brokers, with secrets."""
     acts_for_clients: bool = False
-    """Whether brokers are told for whom a request is. Otherwise all clients share connections, and are anonymous."""
+    """Whether brokers learn which client a request is for. Otherwise all clients share connections, and are
+    anonymous."""
 
     def __repr__(self) -> str:
         return f"HttpSecurity(has_tls={self.has_tls}, mechanisms={self.mechanisms})"
@@ -41,7 +42,7 @@ class OtlpTarget(NamedTuple):
 
 
 class LogDirectories(NamedTuple):
-    """Where this broker keeps its logs, which the HTTP process reads for the viewer of segments."""
+    """The log directories of this broker, which the HTTP process reads for the viewer of segments."""
 
     data: tuple[str, ...] = ()
     metadata: str = ""
@@ -65,7 +66,7 @@ class Configuration(NamedTuple):
     log_format: str = "text"
     log_directories: LogDirectories = LogDirectories()
     schema_directory: str = ""
-    """Where schemas of topics are; empty: nowhere."""
+    """Directory with schemas of topics; empty: none."""
 
     def to_json(self) -> dict[str, Any]:
         otlp = None if self.otlp is None else self.otlp._asdict()

@@ -41,7 +41,7 @@ Overdue = str | None
 
 
 class HttpConnection:
-    """What this module adds to a protocol of uvicorn, whichever that is; see `bounded`."""
+    """The part of a connection that this module adds to either protocol of uvicorn; see `bounded`."""
 
     transport: asyncio.Transport
     cycle: Any

@@ -44,7 +44,7 @@ class HttpContext:
         self._link_properties: Mapping[str, str] = configuration.security.kafka_properties
         """How brokers connect to each other now."""
         self.cluster = self._new_cluster(None, QUICK_TIMEOUT_MS)
-        """For what the HTTP server itself needs. Requests of clients use `clients`."""
+        """The cluster as the HTTP server itself uses it. Requests of clients use `clients`."""
         self.reports = FollowerReports()
         wait = ReplicaWait(self.cluster, self.reports)
         self._pool = ClientPool(self._new_cluster, wait, QUICK_TIMEOUT_MS, REQUEST_TIMEOUT_MS)

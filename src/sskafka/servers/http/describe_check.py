@@ -1,4 +1,4 @@
-"""Answers of the broker process itself name topics, groups and nodes, and no Kafka request checks who asks for them."""
+"""Authorization of routes that the broker process answers itself: no Kafka request checks their callers."""
 
 from starlette.requests import Request
 

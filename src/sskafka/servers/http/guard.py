@@ -3,8 +3,8 @@
 - A request must be addressed to this broker by one of its names, by localhost or by an IP address, whatever its method:
   with DNS rebinding, a page of another site would otherwise read records. Health checks are exempt; they say nothing.
 - A request that changes something must not come from a page of another host or port.
-- The size of a body is limited, and so is the size of all bodies together. So is the number of its elements: to parse
-  16 MB of empty lists takes seconds and half a gigabyte, and no health check is answered meanwhile.
+- The size of a body is limited, and so is the size of all bodies together. The number of its elements is limited, too:
+  parsing 16 MB of empty lists takes seconds and half a gigabyte, and no health check is answered in that time.
 - Bodies are JSON, whatever the Content-Type says: the lab's own examples send `application-json`.
 
 No answer carries CORS headers: pages of other sites cannot read the answers.
@@ -24,7 +24,7 @@ BODY_ELEMENTS_MAX = 500_000
 """Commas and opening brackets of a body, also those in texts."""
 HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 HEALTH_CHECKS = frozenset({"/livez", "/readyz"})
-"""Load balancers and container engines ask for these under any name."""
+"""Load balancers and container engines request these with any host name."""
 ANY_HOST = "*"
 _JSON = (b"content-type", b"application/json")
 

@@ -53,7 +53,7 @@ class HttpLogins:
     async def by_token(self, token: str) -> str:
         """Return the principal that the token names. Raise LoginRefusedError."""
         if not self.takes_tokens or not _TOKEN.fullmatch(token):
-            raise LoginRefusedError("tokens are not accepted, or this is none")
+            raise LoginRefusedError("the server accepts no tokens, or the text is not a token")
         exchange = _LinkedExchange(self._link, OAUTHBEARER)
         await exchange(bearer_message(token))
         if exchange.principal is None:

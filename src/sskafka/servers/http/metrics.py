@@ -1,6 +1,6 @@
 """All metrics of a node, as its HTTP process collects them: most from the broker over the private socket.
 
-What the broker need not do is done here: consumer lag, the space of log directories, rates of counters.
+This process computes what the broker need not: consumer lag, the space of log directories, rates of counters.
 """
 
 import asyncio

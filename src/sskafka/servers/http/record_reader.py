@@ -48,7 +48,7 @@ class _Reading:
     records: list[ConsumedRecord] = dataclasses.field(default_factory=list)
     size_bytes: int = 0
     high_watermark: int = -1
-    """-1: the leader has told nothing, for example because the client has exceeded its quota."""
+    """-1: the response did not have it, for example because the client has exceeded its quota."""
 
     @property
     def is_full(self) -> bool:
@@ -154,7 +154,7 @@ class RecordReader:
 
     @asynccontextmanager
     async def borrowed(self) -> AsyncIterator[Cluster]:
-        """Lend a cluster on whose connections requests may wait at brokers: nobody else uses them meanwhile."""
+        """Lend a cluster on whose connections requests may wait at brokers: no other request uses them at that time."""
         cluster = self._idle.pop() if self._idle else self._new_cluster()
         try:
             yield cluster

@@ -49,7 +49,7 @@ class FollowerReports:
 
     def keep_only(self, topic_ids: set[Uuid]) -> None:
         """Forget deleted topics."""
-        self._last_offsets = {key: told for key, told in self._last_offsets.items() if key[0] in topic_ids}
+        self._last_offsets = {key: offsets for key, offsets in self._last_offsets.items() if key[0] in topic_ids}
 
 
 class ReplicaWait:

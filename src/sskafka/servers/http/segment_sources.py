@@ -1,4 +1,4 @@
-"""Where segments are read: the files of this broker in this process, those of another broker by that broker.
+"""Sources of segments: this process reads the files of its own broker, another broker reads its own.
 
 Both need DESCRIBE on the cluster. Here it is checked for the caller; another broker checks it itself, because the
 connection to it has the caller's principal.

@@ -1,7 +1,7 @@
-"""What all streams of events of a client show, looked at once for all of them: the health and the counters.
+"""Health and counters for streams of events, asked for once for all streams of a client.
 
-To look at the health costs the brokers the more the more topics there are. After a look that took this process a tenth
-of a second of processor time, nobody looks again for a second.
+The health costs the more, the more topics there are. After a look that took this process a tenth of a second of CPU
+time, the answer is used for a second.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from time import monotonic, thread_time
 from sskafka.servers.http.caller import HttpCaller
 
 REST_FACTOR = 10
-"""How many times as long as a look took, in processor time, the answer is used at least."""
+"""The answer is used for at least this multiple of the CPU time that the look took."""
 CLIENTS_MAX = 100
 
 

@@ -16,11 +16,21 @@ class BrokerAddress(NamedTuple):
     fenced: bool
 
 
+class ListenerBrokers(NamedTuple):
+    """The brokers that have a certain listener."""
+
+    registered: frozenset[int]
+    live: frozenset[int]
+    """Those that are not fenced."""
+
+
 class ClusterView:
     def __init__(self, cluster_id: str, image: Callable[[], ClusterImage], controller_id: Callable[[], int]) -> None:
         self.cluster_id = cluster_id
         self._image = image
         self._controller_id = controller_id
+        self._counted_image: ClusterImage | None = None
+        self._brokers_by_listener: dict[str, ListenerBrokers] = {}  # of that image
 
     @property
     def image(self) -> ClusterImage:
@@ -45,13 +55,24 @@ class ClusterView:
         ]
 
     def has_listener(self, broker_id: int, listener_name: str) -> bool:
-        broker = self.image.brokers.get(broker_id)
-        return broker is not None and broker.endpoint(listener_name) is not None
+        return broker_id in self._on_listener(listener_name).registered
 
     def offline_replicas(self, partition: PartitionImage, listener_name: str) -> list[int]:
         """Return the replicas on brokers that are fenced, unregistered or without that listener."""
-        return [replica for replica in partition.replicas if not self._is_live(replica, listener_name)]
+        live = self._on_listener(listener_name).live
+        return [replica for replica in partition.replicas if replica not in live]
 
-    def _is_live(self, broker_id: int, listener_name: str) -> bool:
-        broker = self.image.brokers.get(broker_id)
-        return broker is not None and not broker.fenced and broker.endpoint(listener_name) is not None
+    def _on_listener(self, listener_name: str) -> ListenerBrokers:
+        """Look at the brokers once per image and not once per replica: a published image never changes."""
+        image = self.image
+        if image is not self._counted_image:
+            self._counted_image, self._brokers_by_listener = image, {}
+        known = self._brokers_by_listener.get(listener_name)
+        if known is None:
+            brokers = [broker for broker in image.brokers.values() if broker.endpoint(listener_name) is not None]
+            known = ListenerBrokers(
+                frozenset(broker.id for broker in brokers),
+                frozenset(broker.id for broker in brokers if not broker.fenced),
+            )
+            self._brokers_by_listener[listener_name] = known
+        return known

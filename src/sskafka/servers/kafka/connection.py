@@ -62,6 +62,7 @@ class Connection(Outgoing):
         "_apis",
         "_awaiting_memory",
         "_backlog",
+        "_expects_large",
         "_holds",
         "_is_in_queue",
         "_large",
@@ -83,6 +84,7 @@ class Connection(Outgoing):
         self._backlog = b""  # bytes that had arrived when reading was paused
         self._is_in_queue = False
         self._large: LargeRequest | None = None
+        self._expects_large = False  # whether the last request was large
         self._api: ServedApi | None = None
         self._apis: Mapping[int, ServedApi] = listener.apis
         self._request_bytes_max = listener.request_bytes_max
@@ -155,7 +157,7 @@ class Connection(Outgoing):
         shared = self._listener.receive_view
         tail = self._tail
         if not tail:
-            return shared
+            return self._listener.beginning_view if self._expects_large else shared
         shared[: len(tail)] = tail
         return shared[len(tail) :]
 
@@ -204,6 +206,7 @@ class Connection(Outgoing):
                     self._begin_large(view[frame_start:end], size)
                     return
                 break
+            self._expects_large = False
             now_ns = self._dispatch(view[frame_start:frame_end], received_ns)
             if self.closed:
                 return
@@ -240,6 +243,7 @@ class Connection(Outgoing):
 
     def _begin_large(self, beginning: memoryview, size: int) -> None:
         self._tail = b""
+        self._expects_large = True
         served = self._listener.apis.get(KEY.unpack_from(beginning)[0])
         if served is not None and size > served.api.bytes_max:
             self.refuse(f"{served.name} of {size} bytes; at most {served.api.bytes_max} are allowed")
@@ -281,7 +285,7 @@ class Connection(Outgoing):
         return LongRequest(request, large.content(), lambda: self._listener.memory.end(large))
 
     def begin_long_request(self, request: LongRequest, steps: Steps, *, alone: bool = False) -> None:
-        """Handle a request in slices, and no other request of this connection meanwhile.
+        """Handle a request in slices, and no other request of this connection before it is done.
 
         `alone`: it has turns of its own, instead of waiting for the long requests of other connections."""
         self._listener.long_requests.begin(request, steps, alone)

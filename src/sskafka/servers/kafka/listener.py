@@ -16,9 +16,10 @@ from sskafka.runtime.selector import Selector
 from sskafka.servers.acceptor import Acceptor
 from sskafka.servers.kafka.authorization import Authorizer, FailedLoginRecorder, ignore_failed_login
 from sskafka.servers.kafka.closing_log import ClosingLog
-from sskafka.servers.kafka.connection import Connection
+from sskafka.servers.kafka.connection import LARGE_FRAME_BEGINNING_BYTES, Connection
 from sskafka.servers.kafka.connection_quotas import ConnectionQuotas
 from sskafka.servers.kafka.fair_turns import FairTurns
+from sskafka.servers.kafka.frames import SIZE
 from sskafka.servers.kafka.long_requests import LongRequests
 from sskafka.servers.kafka.request_memory import RequestMemory
 from sskafka.servers.kafka.served_api import ServedApi
@@ -83,6 +84,8 @@ class Listener:
         self.request_bytes_max = limits.request_bytes_max
         self.parked_max = limits.parked_max
         self.receive_view = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
+        self.beginning_view = self.receive_view[: LARGE_FRAME_BEGINNING_BYTES + SIZE.size]
+        """For a client that sends large requests: the rest is received into a buffer of its own, without a copy."""
         self.encrypted_view = memoryview(bytearray(RECEIVE_BUFFER_BYTES if security is not None else 0))
         self.turns = FairTurns()
         self.long_requests = LongRequests(self.turns)

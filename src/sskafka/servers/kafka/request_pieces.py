@@ -36,9 +36,11 @@ class Pieces(NamedTuple):
 
     requested: Path
     answered: Path
+    long_from: int = FIRST_PIECE
+    """Requests with more elements are split."""
 
     def is_long(self, message: Any) -> bool:
-        return _weight(getattr(message, self.requested[0]), self.requested[1:], FIRST_PIECE) > FIRST_PIECE
+        return _weight(getattr(message, self.requested[0]), self.requested[1:], self.long_from) > self.long_from
 
 
 _BY_KEY = {
@@ -56,12 +58,15 @@ _BY_KEY = {
     ApiKey.OFFSET_DELETE: Pieces(("topics", "partitions"), ("topics", "partitions")),
     ApiKey.DESCRIBE_PRODUCERS: Pieces(("topics", "partition_indexes"), ("topics", "partitions")),
     ApiKey.DESCRIBE_TRANSACTIONS: Pieces(("transactional_ids",), ("transaction_states",)),
-    ApiKey.CONSUMER_GROUP_DESCRIBE: Pieces(("group_ids",), ("groups",)),
 }
 _OFFSET_FETCH_GROUPS_FROM = 8
 _OFFSET_FETCH = Pieces(("topics", "partition_indexes"), ("topics", "partitions"))
 _OFFSET_FETCH_GROUPS = Pieces(("groups", "topics", "partition_indexes"), ("groups", "topics", "partitions"))
 
+
+_LEAVING_MEMBERS_FROM = 3
+_LEAVING_MEMBERS = Pieces(("members",), ("members",), long_from=300)
+"""Each piece begins a rebalance. Nearly always one is enough."""
 
 _TRANSACTIONS_FROM = 4
 _TRANSACTIONS = Pieces(("transactions",), ("results_by_transaction",))
@@ -71,6 +76,8 @@ def pieces_of(key: int, version: int) -> Pieces | None:
     """Return how requests of an API are split; None if they are not."""
     if key == ApiKey.ADD_PARTITIONS_TO_TXN:
         return _TRANSACTIONS if version >= _TRANSACTIONS_FROM else None
+    if key == ApiKey.LEAVE_GROUP:
+        return _LEAVING_MEMBERS if version >= _LEAVING_MEMBERS_FROM else None
     if key == ApiKey.OFFSET_FETCH:
         return _OFFSET_FETCH_GROUPS if version >= _OFFSET_FETCH_GROUPS_FROM else _OFFSET_FETCH
     return _BY_KEY.get(ApiKey(key))

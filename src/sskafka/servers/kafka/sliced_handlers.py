@@ -1,7 +1,7 @@
 """Handlers around those of the APIs that keep every turn of the event loop short, however long a request is.
 
     small request that lists little     decoded, handled and encoded at once
-    request with many bytes             decoded in slices
+    request with many bytes             decoded, and prepared if its API has a step for that, in slices
     request that lists much             handled in pieces (request_pieces.py), its response encoded in slices
     handler that is a generator         handled in slices, its response encoded in slices
 
@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator
 from time import perf_counter_ns
 from typing import Any, TypeAlias
 
+from sskafka.model.computation import Computation, finished
 from sskafka.servers.kafka.fair_turns import SLICE_NS
 from sskafka.servers.kafka.frames import response_frame_in_slices
 from sskafka.servers.kafka.long_requests import LONG_REQUEST_BYTES, LongRequest, Steps
@@ -26,6 +27,8 @@ AnswerNow: TypeAlias = Callable[[Any, Request], Response | None]
 """Handles a decoded request. None: the request was parked."""
 CallSteps: TypeAlias = Callable[[Any, Request], Generator["asyncio.Future[Any] | None", None, Any]]
 """Handles a decoded request in steps; returns the response message."""
+Prepare: TypeAlias = Callable[[Any, Request], Computation[Any]]
+"""Does, in steps, what a request with many bytes takes before it is handled in one."""
 
 
 def decode_request(cls: type[Any], request: Request) -> Any:
@@ -33,8 +36,10 @@ def decode_request(cls: type[Any], request: Request) -> Any:
     return decode(cls, request.version, request.frame, request.position, allow_trailing=True)
 
 
-def sliced_handler(api: Api, answer_now: AnswerNow, call: CallSteps) -> Handler:
-    """Return a handler that calls `answer_now` for all requests but those that are handled in pieces, by `call`."""
+def sliced_handler(api: Api, answer_now: AnswerNow, call: CallSteps, prepare: Prepare | None = None) -> Handler:
+    """Return a handler that calls `answer_now` for all requests but those that are handled in pieces, by `call`.
+
+    The message that `answer_now` gets is what `prepare` makes of it."""
 
     def handler(request: Request) -> Response | None:
         if len(request.frame) > LONG_REQUEST_BYTES:
@@ -44,7 +49,7 @@ def sliced_handler(api: Api, answer_now: AnswerNow, call: CallSteps) -> Handler:
         message = decode_request(api.request_class(), request)
         pieces = pieces_of(api.key, request.version)
         if pieces is None or not pieces.is_long(message):
-            return answer_now(message, request)
+            return answer_now(message if prepare is None else finished(prepare(message, request)), request)
         long = request.connection.take_frame(request)
         long.release_frame()
         request.connection.begin_long_request(long, in_pieces(message, long, pieces))
@@ -54,6 +59,9 @@ def sliced_handler(api: Api, answer_now: AnswerNow, call: CallSteps) -> Handler:
         message = yield from _decoded(api, long)
         pieces = pieces_of(api.key, long.version)
         if pieces is None or not pieces.is_long(message):
+            if prepare is not None:
+                message = yield from prepare(message, long)
+                yield None
             return answer_now(message, long)
         return (yield from in_pieces(message, long, pieces))
 
@@ -65,7 +73,7 @@ def sliced_handler(api: Api, answer_now: AnswerNow, call: CallSteps) -> Handler:
 
 
 def generator_handler(api: Api, generate: CallSteps) -> Handler:
-    """Return a handler for a generator. It yields None only, and is finished at once if it does not take long."""
+    """Return a handler for a generator. It is finished at once if it does not take long and waits for nothing."""
 
     def handler(request: Request) -> Response | None:
         if len(request.frame) > LONG_REQUEST_BYTES:
@@ -74,15 +82,16 @@ def generator_handler(api: Api, generate: CallSteps) -> Handler:
             return None
         steps = answer(decode_request(api.request_class(), request), request)
         over_ns = perf_counter_ns() + SLICE_NS
+        awaited: asyncio.Future[Any] | None = None
         try:
-            while perf_counter_ns() < over_ns:
-                next(steps)
+            while awaited is None and perf_counter_ns() < over_ns:
+                awaited = next(steps)
         except StopIteration as stop:
             response: Response = stop.value
             return response
         long = request.connection.take_frame(request)
         long.release_frame()
-        request.connection.begin_long_request(long, steps)
+        request.connection.begin_long_request(long, steps if awaited is None else _continued(awaited, steps))
         return None
 
     def decoded(long: LongRequest) -> Steps:
@@ -94,6 +103,11 @@ def generator_handler(api: Api, generate: CallSteps) -> Handler:
         return (yield from response_frame_in_slices(api.key, request.version, request.correlation_id, response))
 
     return handler
+
+
+def _continued(awaited: "asyncio.Future[Any]", steps: Steps) -> Steps:
+    yield awaited
+    return (yield from steps)
 
 
 def _decoded(api: Api, long: LongRequest) -> Generator[None, None, Any]:

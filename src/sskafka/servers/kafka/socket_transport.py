@@ -133,19 +133,25 @@ class SocketTransport(Pollable):
             self._lose(error)
 
     def _receive(self) -> None:
+        if self._receive_once() and self._is_reading:
+            self._receive_once()
+
+    def _receive_once(self) -> bool:
+        """Return whether the buffer was filled, so that more bytes are likely to wait."""
         protocol = self._protocol
         buffer = protocol.get_buffer(-1)
         try:
             count = self._recv_into(buffer)
         except (BlockingIOError, InterruptedError):
-            return
+            return False
         except OSError as error:
             self._lose(error)
-            return
+            return False
         if count:
             protocol.buffer_updated(count)
-        else:
-            self.close()  # the client has closed its side
+            return count == len(buffer)
+        self.close()  # the client has closed its side
+        return False
 
     # -- what the connection calls
 

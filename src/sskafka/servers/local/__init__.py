@@ -2,8 +2,8 @@
 
 It is a socket pair: the broker keeps one end, the child process inherits the other. The pair has no name in the file
 system, so no other process can connect to it. It closes when either process ends: a child that reads end-of-file has
-lost its broker. What any Kafka client could ask goes over the Kafka protocol. This socket carries the rest: votes,
-readiness and metrics.
+lost its broker. Requests that any Kafka client could send use the Kafka protocol. This socket carries the others:
+votes, readiness and metrics.
 
     server.py         frames, and the broker's end: questions in, answers out
     answers.py        what a broker answers; a new question is a new row there

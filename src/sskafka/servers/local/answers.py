@@ -1,4 +1,4 @@
-"""What a broker answers on its private socket.
+"""The questions that a broker answers on its private socket.
 
 leader         {"known": id}                           -> the id of the active controller, once it is another one
 alive          {}                                      -> true: the event loops of the node respond

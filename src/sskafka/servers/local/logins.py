@@ -5,8 +5,8 @@ login_failed     {"host", "user", "reason"}             -> null: a client could 
 may_see_metrics  {"principal", "host"}                  -> whether the client may DESCRIBE the cluster
 tls_options      {"known": number}                      -> those of the HTTP server (changing_options.py)
 
-Messages are those of SASL, in base64. The mechanisms are those of Kafka's listeners, so that the same users and tokens
-are valid at once, and no longer valid at once. `exchange` is 0 in the first message of a login.
+Messages are those of SASL, in base64. The mechanisms are those of Kafka's listeners, so that a change of users or
+tokens takes effect for HTTP clients at the same time. `exchange` is 0 in the first message of a login.
 """
 
 import itertools

@@ -44,7 +44,7 @@ from sskafka.storage.transactions import index as transaction_index
 _log = logging.getLogger(__name__)
 _DERIVED_SUFFIXES = {suffix for suffix in SUFFIXES if suffix != LOG_SUFFIX} | {producer_snapshot.SUFFIX}
 UNEXPECTED_SUFFIX = ".unexpected"
-"""Of something that is not a file and has the name of one. It stays, because nobody knows what it is."""
+"""Appended to the name of a directory or link that has the name of a file. It is kept for the operator to inspect."""
 _LEFTOVER_SUFFIXES = (DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX, ".tmp")
 
 

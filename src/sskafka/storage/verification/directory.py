@@ -71,7 +71,7 @@ def verify_directory(
         if partition is not None:
             found = check_partition(disk, os.path.join(path, entry.name), partition)
             report.partitions.append(found)
-            if not found.needs(Remedy.LOSE):
+            if not found.needs(Remedy.DATA_LOSS):
                 ends[partition] = found.end_offset
             on_partition(found)
     for name in CHECKPOINTS:
@@ -117,5 +117,5 @@ def _check_checkpoint(disk: Disk, report: DirectoryReport, name: str, ends: Mapp
         end_offset = ends.get(partition)
         if end_offset is not None and offset > end_offset:
             text = f"{partition} {CHECKPOINTS[name]} {offset}, but its log ends at {end_offset}: records are lost"
-            remedy = Remedy.MANUAL if name == LOG_START_OFFSETS else Remedy.REMAKE
+            remedy = Remedy.MANUAL if name == LOG_START_OFFSETS else Remedy.REBUILD
             report.findings.append(Finding(path, text, remedy))

@@ -10,15 +10,15 @@ from sskafka.model.ids import TopicPartition
 class Remedy(Enum):
     NONE_NEEDED = "note"
     """Not an error: the broker handles it at its next start."""
-    REMAKE = "remake"
+    REBUILD = "rebuild"
     """Can be rebuilt from the batches."""
-    CUT = "cut"
+    TRUNCATE = "truncate"
     """A torn end: nothing after the truncation point can be read."""
-    LOSE = "lose"
+    DATA_LOSS = "data loss"
     """Only truncation helps, and it would remove valid batches."""
     REMOVE = "remove"
     """A useless file; the broker works without it."""
-    MANUAL = "by hand"
+    MANUAL = "manual"
     """Needs a human decision."""
 
 

@@ -115,13 +115,13 @@ class _PartitionCheck:
         try:
             self.epochs = LeaderEpochs.load(self.disk, self._path(leader_epochs.FILE_NAME))
         except CorruptFileError as error:
-            self._find(leader_epochs.FILE_NAME, str(error), Remedy.REMAKE)
+            self._find(leader_epochs.FILE_NAME, str(error), Remedy.REBUILD)
         for offset in self._offsets_of(producer_snapshot.SUFFIX):
             name = file_stem(offset) + producer_snapshot.SUFFIX
             try:
                 decode_snapshot(read_file(self.disk, self._path(name)), name)
             except CorruptFileError as error:
-                self._find(name, str(error), Remedy.REMAKE)
+                self._find(name, str(error), Remedy.REBUILD)
         for name in self.sizes:
             if name.endswith(_CHECKPOINT_SUFFIX):
                 self._check_metadata_snapshot(name)
@@ -132,7 +132,7 @@ class _PartitionCheck:
         synced, end_offset = synced_offset.read_synced_offset(self.disk, self.directory), self.report.end_offset
         if synced is not None and end_offset < synced:
             text = f"records up to offset {synced} were on disk before, but the log is readable only up to {end_offset}"
-            self._find(synced_offset.FILE_NAME, text, Remedy.LOSE)
+            self._find(synced_offset.FILE_NAME, text, Remedy.DATA_LOSS)
 
     def _check_metadata_snapshot(self, name: str) -> None:
         with SegmentReader(Path(self._path(name))) as snapshot:
@@ -163,11 +163,13 @@ class _PartitionCheck:
         for epoch, start in self.epochs.entries:
             if start > end_offset:
                 text = f"epoch {epoch} begins at {start}, but the log ends at {end_offset}"
-                self._find(leader_epochs.FILE_NAME, text, Remedy.REMAKE)
+                self._find(leader_epochs.FILE_NAME, text, Remedy.REBUILD)
         for offset in self._offsets_of(producer_snapshot.SUFFIX):
             if offset > end_offset:
                 name = file_stem(offset) + producer_snapshot.SUFFIX
-                self._find(name, f"the snapshot is at offset {offset}, but the log ends at {end_offset}", Remedy.REMAKE)
+                self._find(
+                    name, f"the snapshot is at offset {offset}, but the log ends at {end_offset}", Remedy.REBUILD
+                )
 
     # ---- segments
 
@@ -213,22 +215,22 @@ class _PartitionCheck:
         try:
             missing = aborts - {entry.last_offset for entry in TransactionIndex(self.disk, self._path(name))}
         except CorruptFileError as error:
-            self._find(name, str(error), Remedy.REMAKE)
+            self._find(name, str(error), Remedy.REBUILD)
             return
         if missing:
             text = f"{len(missing)} aborted transactions are not in it; the first ends at {min(missing)}"
-            self._find(name, text, Remedy.REMAKE)
+            self._find(name, text, Remedy.REBUILD)
 
     def _report_damage(self, name: str, position: int, problem: str, following: int | None) -> None:
         behind = self._count_valid_batches_after(name, position)
         text = f"at byte {position}: {problem}"
         if behind:
-            self._find(name, f"{text}; {behind} valid batches follow it", Remedy.LOSE)
+            self._find(name, f"{text}; {behind} valid batches follow it", Remedy.DATA_LOSS)
         elif following is not None:
-            self._find(name, f"{text}; the segments from {following} on follow it", Remedy.LOSE)
+            self._find(name, f"{text}; the segments from {following} on follow it", Remedy.DATA_LOSS)
         else:
             rest = self.sizes[name] - position
-            self._find(name, f"{text}; torn end, {rest} unreadable bytes", Remedy.CUT)
+            self._find(name, f"{text}; torn end, {rest} unreadable bytes", Remedy.TRUNCATE)
 
     def _count_valid_batches_after(self, name: str, position: int) -> int:
         """Count batches with a valid checksum from the damage on. The damaged batch counts too if only its offset is
@@ -274,12 +276,12 @@ class _PartitionCheck:
         ):
             name = stem + suffix
             if name not in self.sizes:
-                self._find(name, "it is missing", Remedy.REMAKE)
+                self._find(name, "it is missing", Remedy.REBUILD)
             elif self.sizes[name] % layout.size:
-                self._find(name, f"{self.sizes[name]} bytes, not a multiple of {layout.size}", Remedy.REMAKE)
+                self._find(name, f"{self.sizes[name]} bytes, not a multiple of {layout.size}", Remedy.REBUILD)
             else:
                 for text in _index_problems(Path(self._path(name)), batches):
-                    self._find(name, text, Remedy.REMAKE)
+                    self._find(name, text, Remedy.REBUILD)
 
     # ---- parts
 

@@ -42,7 +42,7 @@ def repair_directory(disk: Disk, report: DirectoryReport, now_ms: int, *, may_lo
         refusal = _refusal(partition, may_lose)
         if refusal:
             yield Repair(os.path.join(report.path, partition.name), refusal, False)
-        elif partition.needs(Remedy.REMAKE, Remedy.CUT, Remedy.LOSE):
+        elif partition.needs(Remedy.REBUILD, Remedy.TRUNCATE, Remedy.DATA_LOSS):
             repair, ends[partition.topic_partition] = _recover(disk, report.path, partition, now_ms)
             yield repair
         else:
@@ -57,7 +57,7 @@ def _refusal(report: PartitionReport, may_lose: bool) -> str:
         return _MANUAL
     if report.has_old_formats and report.damages:
         return "left unchanged: it holds messages of an old format"
-    if report.needs(Remedy.LOSE) and not may_lose:
+    if report.needs(Remedy.DATA_LOSS) and not may_lose:
         return "left unchanged: truncation would remove valid batches"
     return ""
 

@@ -1,4 +1,4 @@
-"""ActForClient, an SSKafka API: the HTTP server of a broker tells for which of its clients a connection is."""
+"""ActForClient, an SSKafka API: the HTTP server of a broker states on behalf of which client it uses a connection."""
 
 from typing import ClassVar
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from sskafka.wire.schema import Bool, Int8, Int16, Int32, Int64, String, message, request, response
 
 NOTHING = -1
-"""In place of a number that there is not."""
+"""Stands for a number that does not exist."""
 
 
 class SegmentPart(IntEnum):
@@ -23,12 +23,12 @@ class DescribeSegmentsRequest:
     topic: String = ""
     partition: Int32 = 0
     part: Int8 = 0
-    """A SegmentPart. The fields below choose batches and index entries."""
+    """A SegmentPart. The fields below select batches and index entries."""
     base_offset: Int64 = 0
     first: Int64 = 0
     """Position of the first batch, or number of the first index entry."""
     offset: Int64 = NOTHING
-    """Begin with the batch of the last index entry before this offset, instead."""
+    """If set, begin with the batch of the last index entry before this offset; `first` is ignored."""
     limit: Int32 = 0
 
 

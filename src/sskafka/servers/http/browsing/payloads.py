@@ -1,4 +1,4 @@
-"""What the bytes of a key, value or header mean, and how much of them is shown. Pure.
+"""Decode the bytes of a key, value or header, and decide how much of them is shown. Pure.
 
     null             no bytes: a tombstone
     json             an object or a list, as it is stored
@@ -42,7 +42,7 @@ class Schema(NamedTuple):
     read: Read
     """Raises ValueError for bytes that do not follow the schema."""
     name: str = ""
-    """Of the record or message."""
+    """Name of the record or message."""
     problem: str | None = None
     """Why the schema cannot be used; `read` raises the same."""
 

@@ -2,7 +2,7 @@
 
 A scan yields matches and, a few times a second, its progress. It ends at the end of the log as it was at the start (a
 live tail does not), or when its budget is spent. It works in slices of a few milliseconds, so that other requests of
-the HTTP process are answered meanwhile.
+the HTTP process are answered in between.
 """
 
 import asyncio

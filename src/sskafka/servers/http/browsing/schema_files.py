@@ -24,12 +24,12 @@ Part: TypeAlias = Literal["key", "value"]
 
 
 class SchemaFiles:
-    """Without a directory there are no schemas."""
+    """The schemas in a directory; none if there is no directory."""
 
     def __init__(self, directory: str | None) -> None:
         self._directory = directory
         self._kept: dict[tuple[str, int, int], Schema] = {}
-        """By path, time of change and size of the file."""
+        """Schemas that were read, by path, time of change and size of the file."""
 
     def find(self, topic: str, part: Part) -> Schema | None:
         """Return the schema of the topic's keys or values; one that cannot be used says why."""

@@ -1,4 +1,4 @@
-"""Counters of the brokers since their start. Who reads them twice knows the rates; the console draws them."""
+"""Counters of the brokers since their start. The console reads them at intervals and draws the rates."""
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated

@@ -50,7 +50,7 @@ class Console(BaseModel):
     version: str
     principal: str
     is_read_only: bool
-    features: Annotated[list[str], Field(description="What this broker shows besides: lab, challenge.")]
+    features: Annotated[list[str], Field(description="Further tabs of this broker: lab, challenge.")]
 
 
 def routes(context: HttpContext) -> APIRouter:

@@ -1,8 +1,8 @@
 """The health of the cluster and the counters of the brokers as server-sent events.
 
-health     the answer of /api/v1/cluster, at first and whenever it is another one
+health     the answer of /api/v1/cluster, at first and after every change
 load       the answer of /api/v1/load, at every interval
-problem    {"detail": why the cluster could not be asked}; health again means that it can be asked again
+problem    {"detail": why the health is not known}; the next `health` ends the problem
 """
 
 import asyncio
@@ -27,7 +27,7 @@ INTERVAL_MS_MIN = 500
 SAME_INTERVAL = 0.9
 """Counters that are this part of an interval old are those of the interval before."""
 STREAMS_MAX = 32
-"""Streams of events at the same time: each of them asks the brokers again and again."""
+"""Maximum number of streams at the same time: each of them sends requests to the brokers at every interval."""
 
 
 def routes(context: HttpContext) -> APIRouter:
@@ -62,8 +62,8 @@ async def _stream(
 ) -> AsyncIterator[str]:
     """Yield events until the client disconnects.
 
-    Counters are written at every interval, even while the cluster does not say how it is: they show the client that
-    this broker is there, and a failed write shows us that the client is gone."""
+    Counters are written at every interval, even while the health is not known: they show the client that this broker is
+    there, and a failed write shows us that the client is gone."""
     last, look = "", None
     async with streams:
         try:

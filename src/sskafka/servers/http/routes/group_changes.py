@@ -21,7 +21,7 @@ _HAS_MEMBERS = {CONFLICT: "The group has members; stop them first."}
 
 
 class OffsetReset(BaseModel):
-    """Where a group without members continues: at a position, or by so many records further or back."""
+    """The new offsets of a group without members: at a position, or shifted by a number of records."""
 
     topics: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=4 * NAME_MAX)]] | None,

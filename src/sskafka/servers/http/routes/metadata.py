@@ -34,7 +34,7 @@ NO_OP = "NO_OP_RECORD"
 class Child(BaseModel):
     name: str
     has_children: bool
-    data: Annotated[Any, Field(description="As `data` of its own path.")]
+    data: Annotated[Any, Field(description="The same as `data` of the child's path.")]
 
 
 class MetadataNode(BaseModel):
@@ -50,7 +50,7 @@ class LogRecord(BaseModel):
     time_ms: Annotated[int, Field(description="When its batch was written.")]
     type: str
     version: int | None
-    is_control: Annotated[bool, Field(description="Whether it is of the quorum, not of the cluster.")]
+    is_control: Annotated[bool, Field(description="Whether it is a control record of the quorum.")]
     data: Annotated[dict[str, Any] | None, Field(description="Secrets are hidden.")]
 
 

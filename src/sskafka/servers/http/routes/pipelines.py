@@ -171,7 +171,7 @@ def _query(query: dict[str, Any]) -> Query:
 
 
 def _graph(graph: Any) -> Graph:
-    """Return the graph that a run has told, as far as it has the expected form."""
+    """Return the graph in a run's start event, as far as it has the expected form."""
     return Graph(
         sources=_nodes(graph, "sources", lambda node: node.get("reads", "")),
         steps=_nodes(graph, "steps", lambda node: node.get("code", "")),
@@ -183,8 +183,8 @@ def _nodes(graph: Any, part: str, text_of: Any) -> list[GraphNode]:
     nodes = graph.get(part) if isinstance(graph, dict) else None
     if not isinstance(nodes, list):
         return []
-    told = [node for node in nodes[:NODES_MAX] if isinstance(node, dict)]
-    return [GraphNode(name=_text(node.get("name", "")), text=_text(text_of(node))) for node in told]
+    valid = [node for node in nodes[:NODES_MAX] if isinstance(node, dict)]
+    return [GraphNode(name=_text(node.get("name", "")), text=_text(text_of(node))) for node in valid]
 
 
 def _text(value: object) -> str:

@@ -68,7 +68,7 @@ class RecordView:
         return Payload(**shown_bytes(data, self._bytes_max, schema)._asdict())
 
     async def show_all(self, records: Iterable[ConsumedRecord]) -> list[Record]:
-        """Show records in slices, so that other requests are answered meanwhile."""
+        """Show records in slices, so that other requests are answered in between."""
         shown = []
         slice_ends_s = monotonic() + _SLICE_S
         for record in records:

@@ -34,7 +34,7 @@ DOWNLOAD_RECORDS_MAX = 1_000_000
 SHOWN_BYTES = 4_096
 CHUNK_BYTES = 64 * 1024
 DOWNLOAD_BYTES_MAX = 16 * 1024 * 1024
-"""Of one value; no topic allows larger ones by default."""
+"""Largest value that a download shows whole; no topic allows larger ones by default."""
 
 
 class FilteredQuery(RecordQuery):

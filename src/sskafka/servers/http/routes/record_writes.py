@@ -24,7 +24,7 @@ _OUTCOMES = documented(
 WantedPartition = Annotated[int | None, Field(ge=0, le=2**31 - 1, description="null: chosen by the key.")]
 
 
-class GivenBytes(BaseModel):
+class ProducedBytes(BaseModel):
     """Either text or base64."""
 
     text: str | None = None
@@ -41,15 +41,15 @@ class GivenBytes(BaseModel):
         return b64decode(self.base64, validate=True) if self.base64 is not None else (self.text or "").encode()
 
 
-class GivenHeader(BaseModel):
+class ProducedHeader(BaseModel):
     name: Annotated[str, Field(max_length=1_000)]
-    value: GivenBytes | None = None
+    value: ProducedBytes | None = None
 
 
-class GivenRecord(BaseModel):
-    key: GivenBytes | None = None
-    value: Annotated[GivenBytes | None, Field(description="null: a tombstone, which deletes the key by compaction.")]
-    headers: Annotated[list[GivenHeader], Field(max_length=100)] = []
+class ProducedRecord(BaseModel):
+    key: ProducedBytes | None = None
+    value: Annotated[ProducedBytes | None, Field(description="null: a tombstone, which deletes the key by compaction.")]
+    headers: Annotated[list[ProducedHeader], Field(max_length=100)] = []
     partition: WantedPartition = None
     timestamp_ms: Annotated[int | None, Field(ge=0, le=2**53, description="null: now.")] = None
 
@@ -80,10 +80,10 @@ def routes(context: HttpContext) -> APIRouter:
     router = APIRouter(prefix="/api/v1", tags=["records"])
 
     @router.post("/topics/{topic_name}/records", status_code=201, summary="Store a record", responses=_OUTCOMES)
-    async def produce(topic_name: Name, given: GivenRecord, request: Request) -> Stored:
-        record = given.record()
+    async def produce(topic_name: Name, produced: ProducedRecord, request: Request) -> Stored:
+        record = produced.record()
         async with context.clients(request) as clients:
-            delivery = await clients.writer.send(topic_name, record, given.partition)
+            delivery = await clients.writer.send(topic_name, record, produced.partition)
         return Stored(**delivery.partition._asdict(), offset=delivery.offset, timestamp_ms=delivery.timestamp)
 
     @router.post(

@@ -1,4 +1,4 @@
-"""Settings of topics: the table with their documentation, and what topics have of their own."""
+"""Settings of topics: the table with their documentation, and the settings that topics override."""
 
 from typing import Annotated
 
@@ -53,7 +53,7 @@ def routes(context: HttpContext) -> APIRouter:
         used = (setting for setting in TOPIC_SETTINGS.values() if setting.use is Use.USED)
         return TopicSettings(settings=[_described(setting) for setting in used])
 
-    @router.get("/configs/topics", summary="The settings that topics have of their own")
+    @router.get("/configs/topics", summary="The settings that topics override")
     async def own_configs(request: Request, names: TopicNames) -> OwnConfigsOfTopics:
         async with context.clients(request) as clients:
             found = await describe_topics_own_configs(clients.cluster, dict.fromkeys(names))

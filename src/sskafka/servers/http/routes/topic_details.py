@@ -25,7 +25,7 @@ class TopicSummary(BaseModel):
     replication_factor: int
     under_replicated: int
     offline: int
-    log_bytes: Annotated[int | None, Field(description="Size of all replicas; null if no broker tells.")]
+    log_bytes: Annotated[int | None, Field(description="Size of all replicas; null if no broker reports it.")]
     messages_in: Annotated[int | None, Field(description="Counted since the brokers have started, as the next two.")]
     bytes_in: int | None
     bytes_out: int | None

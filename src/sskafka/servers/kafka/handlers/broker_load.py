@@ -1,4 +1,4 @@
-"""DescribeBrokerLoad: the counters of this broker, which only grow; who asks twice knows the rates."""
+"""DescribeBrokerLoad: the counters of this broker, which only grow: two responses give the rates."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import islice

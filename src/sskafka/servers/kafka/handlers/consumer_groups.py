@@ -1,37 +1,39 @@
 """Consumer groups (KIP-848): ConsumerGroupHeartbeat and ConsumerGroupDescribe."""
 
+import asyncio
+from collections.abc import Generator
 from functools import partial
+from typing import Any
 
+from sskafka.coordination.completions import FutureCompletion
 from sskafka.coordination.group_coordinator import GroupCoordinator
-from sskafka.groups.assignors import Partitions
-from sskafka.groups.consumer_group import ConsumerGroup, Topics
-from sskafka.groups.consumer_heartbeat import Heartbeat, TopicRights
+from sskafka.groups.consumer_heartbeat import Heartbeat, TopicRights, read_long_fields
 from sskafka.groups.group import Group
-from sskafka.groups.members import ConsumerMember
 from sskafka.metadata.features import GROUP_VERSION
 from sskafka.model.acl import AclOperation, ResourceType
+from sskafka.model.computation import Computation
 from sskafka.model.coordination import Completion
-from sskafka.model.errors import ErrorCode
+from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.servers.kafka.cluster_view import ClusterView
-from sskafka.servers.kafka.completions import Gathering, completing_api
-from sskafka.servers.kafka.handlers.groups import allowed_on_group, client_of
+from sskafka.servers.kafka.completions import completing_api
+from sskafka.servers.kafka.handlers.consumer_group_descriptions import Describer, GroupSnapshot, snapshot_of
+from sskafka.servers.kafka.handlers.groups import client_of
 from sskafka.servers.kafka.request import Request
+from sskafka.servers.kafka.request_pieces import RESPONSE_BYTES_MAX
 from sskafka.wire.apis import ApiKey
+from sskafka.wire.errors import MalformedMessageError
 from sskafka.wire.messages.consumer_group_describe import (
-    Assignment,
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     DescribedGroup,
-    Member,
-    TopicPartitions,
 )
 from sskafka.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
 
-CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 HIDES_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
+NAMES_PER_STEP = 100
 SERVED_FROM = 1
 """Level of the feature group.version."""
 
@@ -42,110 +44,84 @@ class ConsumerGroupHandlers:
         self._groups = groups
         self._view = view
         self._is_configured = is_configured
-        self.handle_heartbeat = completing_api(ApiKey.CONSUMER_GROUP_HEARTBEAT, self.heartbeat, _heartbeat_refused)
-        self.handle_describe = completing_api(ApiKey.CONSUMER_GROUP_DESCRIBE, self.describe, _describe_refused)
+        self.handle_heartbeat = completing_api(
+            ApiKey.CONSUMER_GROUP_HEARTBEAT, self.heartbeat, _heartbeat_refused, prepare=self._prepared
+        )
 
     @property
     def _is_served(self) -> bool:
         return self._is_configured and self._view.image.features.get(GROUP_VERSION, 0) >= SERVED_FROM
 
-    def heartbeat(self, message: ConsumerGroupHeartbeatRequest, request: Request, completion: Completion) -> None:
+    def _prepared(self, message: ConsumerGroupHeartbeatRequest, request: Request) -> Computation[Heartbeat | ErrorCode]:
+        """Check and read the request, which may list thousands of topics."""
         if not self._is_served:
-            completion.refuse(ErrorCode.UNSUPPORTED_VERSION)
-            return
-        if not allowed_on_group(request, AclOperation.READ, message.group_id, completion):
-            return
-        names = message.subscribed_topic_names or ()
-        if not all(request.may_on_topic(AclOperation.DESCRIBE, name) for name in names):
-            completion.refuse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-            return
+            return ErrorCode.UNSUPPORTED_VERSION
+        if not request.may_on_group(AclOperation.READ, message.group_id):
+            return ErrorCode.GROUP_AUTHORIZATION_FAILED
+        for number, name in enumerate(message.subscribed_topic_names or (), 1):
+            if not request.may_on_topic(AclOperation.DESCRIBE, name):
+                return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            if not number % NAMES_PER_STEP:
+                yield
         rights = None
         if request.connection.authorizer.is_configured:
             rights = TopicRights(partial(request.may_see, ResourceType.TOPIC), self._view.image.access_control)
-        heartbeat = Heartbeat(message, request.version, client_of(request), rights)
-        self._groups.consumer_heartbeat(heartbeat, completion)
+        long_fields = yield from read_long_fields(message)
+        return Heartbeat(message, request.version, client_of(request), rights, long_fields)
 
-    def describe(self, message: ConsumerGroupDescribeRequest, request: Request, completion: Completion) -> None:
+    def heartbeat(self, heartbeat: Heartbeat | ErrorCode, request: Request, completion: Completion) -> None:
+        if isinstance(heartbeat, Heartbeat):
+            self._groups.consumer_heartbeat(heartbeat, completion)
+        else:
+            completion.refuse(heartbeat)
+
+    def describe(
+        self, message: ConsumerGroupDescribeRequest, request: Request
+    ) -> "Generator[asyncio.Future[Any] | None, None, ConsumerGroupDescribeResponse]":
         if not self._is_served:
-            completion.refuse(ErrorCode.UNSUPPORTED_VERSION)
-            return
-        gathering = Gathering(
-            lambda found: completion.answer(
-                ConsumerGroupDescribeResponse(
-                    groups=[_described(name, found[name], message, request) for name in message.group_ids]
-                )
-            )
-        )
-        for name in dict.fromkeys(message.group_ids):
-            part = gathering.part(name)
-            if not name:
-                part.refuse(ErrorCode.INVALID_GROUP_ID)
-            elif allowed_on_group(request, AclOperation.DESCRIBE, name, part):
-                self._groups.describe(name, self._describe, part)
-        gathering.close()
+            return _describe_refused(message, ErrorCode.UNSUPPORTED_VERSION)
+        describer = Describer(self._groups.topics, request.version)
+        response = ConsumerGroupDescribeResponse()
+        for name in message.group_ids:
+            response.groups.append((yield from self._described(name, message, request, describer)))
+            if describer.size_bytes > RESPONSE_BYTES_MAX:
+                raise MalformedMessageError(f"the response would have more than {RESPONSE_BYTES_MAX} bytes")
+            yield None
+        return response
 
-    def _describe(self, group_id: str, group: Group | None) -> DescribedGroup:
-        if not isinstance(group, ConsumerGroup):
-            text = f"Group {group_id} not found." if group is None else f"Group {group_id} is not a consumer group."
-            return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, text, group_id)
-        topics = self._groups.topics
-        return DescribedGroup(
-            group_id=group.group_id,
-            group_state=group.state_name,
-            group_epoch=group.epoch,
-            assignment_epoch=group.target_epoch,
-            assignor_name=group.preferred_assignor(group.members.values(), self._groups.default_assignor),
-            members=[_member(group, member, topics) for member in group.members.values()],
-        )
+    def _described(
+        self, name: str, message: ConsumerGroupDescribeRequest, request: Request, describer: Describer
+    ) -> "Generator[asyncio.Future[Any] | None, None, DescribedGroup]":
+        if not name:
+            return DescribedGroup(error_code=ErrorCode.INVALID_GROUP_ID, group_id=name)
+        if not request.may_on_group(AclOperation.DESCRIBE, name):
+            return DescribedGroup(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id=name)
+        completion = FutureCompletion()
+        self._groups.describe(name, self._snapshot, completion)
+        if not completion.future.done():
+            yield completion.future
+        try:
+            found: GroupSnapshot | DescribedGroup = completion.future.result()
+        except KafkaError as error:
+            return DescribedGroup(error_code=error.code, group_id=name)
+        if isinstance(found, DescribedGroup):
+            return found
+        if request.connection.authorizer.is_configured:
+            for number, topic in enumerate((yield from describer.topics_of(found)), 1):
+                if not request.may_see(ResourceType.TOPIC, topic):
+                    return DescribedGroup(ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDES_TOPICS, name)
+                if not number % NAMES_PER_STEP:
+                    yield None
+        described = yield from describer.describe(found)
+        if message.include_authorized_operations:
+            described.authorized_operations = request.rights_on_group(name)
+        return described
 
-
-def _member(group: ConsumerGroup, member: ConsumerMember, topics: Topics) -> Member:
-    return Member(
-        member_id=member.member_id,
-        instance_id=member.instance_id,
-        rack_id=member.rack_id,
-        member_epoch=member.epoch,
-        client_id=member.client.client_id,
-        client_host=member.client.host,
-        subscribed_topic_names=sorted(member.topic_names),
-        subscribed_topic_regex=member.topic_regex,
-        assignment=_assignment(member.owned, topics),
-        target_assignment=_assignment(group.target_of(member), topics),
-        member_type=CONSUMER_MEMBER if member.classic is None else CLASSIC_MEMBER,
-    )
+    def _snapshot(self, group_id: str, group: Group | None) -> GroupSnapshot | DescribedGroup:
+        return snapshot_of(group_id, group, self._groups.default_assignor)
 
 
-def _assignment(partitions: Partitions, topics: Topics) -> Assignment:
-    names = {topic.topic_id: name for name, topic in topics.items()}
-    return Assignment(
-        [
-            TopicPartitions(topic_id, names[topic_id], indexes)
-            for topic_id, indexes in partitions.by_topic()
-            if topic_id in names
-        ]
-    )
-
-
-def _described(
-    name: str, found: DescribedGroup | ErrorCode, message: ConsumerGroupDescribeRequest, request: Request
-) -> DescribedGroup:
-    if isinstance(found, ErrorCode):
-        return DescribedGroup(error_code=found, group_id=name)
-    if not all(request.may_see(ResourceType.TOPIC, topic) for topic in _topics_of(found)):
-        return DescribedGroup(ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDES_TOPICS, name)
-    if message.include_authorized_operations and not found.error_code:
-        found.authorized_operations = request.rights_on_group(name)
-    return found
-
-
-def _topics_of(group: DescribedGroup) -> set[str]:
-    """Return the topics that the description of the group names."""
-    named = {name for member in group.members for name in member.subscribed_topic_names or ()}
-    assignments = [one for member in group.members for one in (member.assignment, member.target_assignment)]
-    return named | {topic.topic_name for one in assignments for topic in one.topic_partitions}
-
-
-def _heartbeat_refused(_: ConsumerGroupHeartbeatRequest, error: ErrorCode) -> ConsumerGroupHeartbeatResponse:
+def _heartbeat_refused(_: Heartbeat | ErrorCode, error: ErrorCode) -> ConsumerGroupHeartbeatResponse:
     return ConsumerGroupHeartbeatResponse(error_code=error)
 
 

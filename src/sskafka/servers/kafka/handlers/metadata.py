@@ -23,6 +23,7 @@ from sskafka.wire.messages.metadata import (
 
 ALL_TOPICS_IF_EMPTY = 0  # in version 0 an empty list means every topic
 LISTENER_NOT_FOUND_FROM = 6
+PARTITIONS_PER_STEP = 100
 IDS_FROM = 12  # requests have topic ids from version 10 on, but brokers support them from 12 on
 
 
@@ -32,20 +33,20 @@ class MetadataHandler:
         self._creation = creation
 
     def metadata(self, message: MetadataRequest, request: Request) -> Generator[None, None, MetadataResponse]:
-        """Yield between topics: a client may ask for all of them."""
+        """Yield between topics and between parts of large ones: a client may ask for all of them."""
         if request.version < IDS_FROM and any(_is_by_id(requested) for requested in message.topics or ()):
             return _ids_refused(message.topics or [])
         topics: list[MetadataResponseTopic] = []
         if message.topics is None or (not message.topics and request.version == ALL_TOPICS_IF_EMPTY):
             for topic in tuple(self._view.image.topics_by_name.values()):
                 if request.may_see(ResourceType.TOPIC, topic.name):
-                    topics.append(self._describe(topic, message, request))
+                    topics.append((yield from self._describe(topic, message, request)))
                 yield
         else:
             requested_topics = _by_id_or_by_name(message.topics)
             refused = yield from self._create_missing(requested_topics, message, request)
             for requested in _once_each(requested_topics):
-                topics.append(self._requested_topic(requested, message, request, refused))
+                topics.append((yield from self._requested_topic(requested, message, request, refused)))
                 yield
         view = self._view
         return MetadataResponse(
@@ -103,7 +104,7 @@ class MetadataHandler:
 
     def _requested_topic(
         self, requested: MetadataRequestTopic, message: MetadataRequest, request: Request, refused: set[str]
-    ) -> MetadataResponseTopic:
+    ) -> Generator[None, None, MetadataResponseTopic]:
         """`refused`: topics that the client may not create."""
         image = self._view.image
         if requested.name is None or requested.topic_id != ZERO_UUID:
@@ -112,7 +113,7 @@ class MetadataHandler:
                 return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, requested.topic_id)
             if not request.may_on_topic(AclOperation.DESCRIBE, topic.name):
                 return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, requested.topic_id)
-            return self._describe(topic, message, request)
+            return (yield from self._describe(topic, message, request))
         if requested.name in refused or not request.may_on_topic(AclOperation.DESCRIBE, requested.name):
             return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, requested.name)
         if topic_name_problem(requested.name) is not None:
@@ -130,15 +131,22 @@ class MetadataHandler:
                 is_internal=requested.name in INTERNAL_TOPICS,
                 topic_authorized_operations=self._topic_rights(requested.name, message, request),
             )
-        return self._describe(topic, message, request)
+        return (yield from self._describe(topic, message, request))
 
-    def _describe(self, topic: TopicImage, message: MetadataRequest, request: Request) -> MetadataResponseTopic:
+    def _describe(
+        self, topic: TopicImage, message: MetadataRequest, request: Request
+    ) -> Generator[None, None, MetadataResponseTopic]:
+        partitions: list[MetadataResponsePartition] = []
+        for index in sorted(topic.partitions):
+            partitions.append(self._describe_partition(index, topic.partitions[index], request))
+            if not len(partitions) % PARTITIONS_PER_STEP:
+                yield
         return MetadataResponseTopic(
             ErrorCode.NONE,
             topic.name,
             topic.topic_id,
             topic.name in INTERNAL_TOPICS,
-            [self._describe_partition(index, topic.partitions[index], request) for index in sorted(topic.partitions)],
+            partitions,
             self._topic_rights(topic.name, message, request),
         )
 

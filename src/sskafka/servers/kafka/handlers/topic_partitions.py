@@ -20,6 +20,8 @@ from sskafka.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponseTopic,
 )
 
+PARTITIONS_PER_STEP = 100
+
 
 class TopicPartitionsHandler:
     def __init__(self, view: ClusterView, page_partitions_max: int) -> None:
@@ -40,7 +42,7 @@ class TopicPartitionsHandler:
                 break
             start = message.cursor.partition_index if message.cursor and message.cursor.topic_name == name else 0
             yield
-            described, next_index = self._topic(request, name, start, room)
+            described, next_index = yield from self._topic(request, name, start, room)
             response.topics.append(described)
             room -= len(described.partitions)
             if next_index is not None:
@@ -58,7 +60,7 @@ class TopicPartitionsHandler:
 
     def _topic(
         self, request: Request, name: str, start: int, room: int
-    ) -> tuple[DescribeTopicPartitionsResponseTopic, int | None]:
+    ) -> Generator[None, None, tuple[DescribeTopicPartitionsResponseTopic, int | None]]:
         """Return the topic with the partitions that fit into the page, and the first partition that does not fit."""
         topic = self._view.image.topics_by_name.get(name)
         if not request.may_on_topic(AclOperation.DESCRIBE, name):
@@ -70,12 +72,17 @@ class TopicPartitionsHandler:
             unknown.topic_authorized_operations = request.rights_on_topic(name)
             return unknown, None
         indexes = [index for index in sorted(topic.partitions) if index >= start]
+        partitions: list[DescribeTopicPartitionsResponsePartition] = []
+        for index in indexes[:room]:
+            partitions.append(self._partition(topic, index, request.listener_name))
+            if not len(partitions) % PARTITIONS_PER_STEP:
+                yield
         described = DescribeTopicPartitionsResponseTopic(
             ErrorCode.NONE,
             name,
             topic.topic_id,
             name in INTERNAL_TOPICS,
-            [self._partition(topic, index, request.listener_name) for index in indexes[:room]],
+            partitions,
             request.rights_on_topic(name),
         )
         return described, indexes[room] if len(indexes) > room else None

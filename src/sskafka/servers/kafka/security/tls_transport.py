@@ -38,7 +38,7 @@ ENCRYPTED_CHUNK_BYTES = 256 * 1024
 READ_BYTES = 128 * 1024
 ENCRYPTED_RECORD_BYTES_MAX = RECORD_BYTES + 512
 _ENDED = ssl.MemoryBIO()
-"""Of connections that are lost: nothing is read from it, nor written to it."""
+"""Replaces both buffers of a connection that is lost: nothing is read from it, nor written to it."""
 
 
 class TlsTransport(StreamProtocol):
@@ -262,7 +262,7 @@ class TlsTransport(StreamProtocol):
         if self._socket is None:
             return
         if self._is_established and self._tls is not None:
-            with suppress(ssl.SSLError):  # the client has not said so, too; nobody waits for that
+            with suppress(ssl.SSLError):  # the client has not sent close_notify yet; nobody waits for it
                 self._tls.unwrap()
             self._send_encrypted()
             self._tls = None  # responses that become ready before the socket is closed are dropped

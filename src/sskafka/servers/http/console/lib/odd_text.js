@@ -1,5 +1,5 @@
 /**
- * Text of strangers, made harmless: characters that are invisible, or that turn the text around them, are shown as marks.
+ * Untrusted text, made harmless: characters that are invisible, or that turn the text around them, are shown as marks.
  * Nothing here makes HTML of text.
  */
 import { html } from "./html.js";

@@ -8,7 +8,7 @@
  *     }
  *
  * Bytes that are not text and can be read as a message are shown as one; both may be wrong. Within bounds, because the
- * bytes are those of strangers.
+ * bytes are not trusted.
  */
 const FIELDS_MAX = 2000;
 const DEPTH_MAX = 20;

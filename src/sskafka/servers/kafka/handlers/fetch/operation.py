@@ -161,7 +161,7 @@ class FetchOperation:
         return self._encode(fetched)
 
     def _size_of(self, fetched: Fetched) -> int:
-        """Return the size of the response; 0 if the client is not told anything."""
+        """Return the size of the response; 0 if it must be empty because of the quota."""
         told: Results = [
             (target.topic, [result]) for target, result in fetched if self._context.is_worth_telling(target, result)
         ]
@@ -172,7 +172,7 @@ class FetchOperation:
         return size_bytes > 0 and quota.is_exceeded_by(size_bytes, must_be_sent=is_too_large)
 
     def _without_partitions(self) -> Response:
-        """Tell the client nothing. It does not use a session that the request has opened: it opens another."""
+        """Return an empty response. The client does not use a session that the request has opened: it opens another."""
         if self._context.is_incremental:
             return self._frame(self._context.session_id, [])
         self._sessions.abandon(self._context)
