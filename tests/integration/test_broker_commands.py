@@ -119,7 +119,7 @@ def check_unhealthy(cluster: ProcessCluster) -> None:
     risky = json.loads(run(cluster, "broker", "safe-to-stop", "3", "--output", "json", exit_code=3).stdout)
     assert not risky["safe"]
     assert len(risky["risks"]) == 2
-    assert "there is no such partition" in run(cluster, "topic", "describe", "--unavailable").stderr
+    assert "no partition is offline" in run(cluster, "topic", "describe", "--unavailable").stderr
     cluster.kill(3)
 
     def unavailable() -> list[dict[str, Any]]:

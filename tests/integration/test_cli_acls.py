@@ -1,17 +1,14 @@
 """The `sskafka acl` commands as users run them."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
 from broker_process import BrokerProcess
+from command_line import run_sskafka
 
-SSKAFKA = str(Path(sys.executable).with_name("sskafka"))
-TIMEOUT_S = 30
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
@@ -25,9 +22,8 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
         broker.close()
 
 
-def acl(bootstrap: str, *arguments: str, exit_code: int = 0) -> "subprocess.CompletedProcess[str]":
-    command = [SSKAFKA, "acl", *arguments, "-b", bootstrap]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+def acl(bootstrap: str, *arguments: str, exit_code: int = 0) -> CompletedProcess[str]:
+    ended = run_sskafka("acl", *arguments, "-b", bootstrap)
     assert ended.returncode == exit_code, ended.stderr
     return ended
 

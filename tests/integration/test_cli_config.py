@@ -1,18 +1,17 @@
 """`sskafka config` on a real broker."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
+from command_line import run_sskafka
 
 import sskafka
 
 
-def config(broker: sskafka.Broker, *words: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "sskafka", "config", *words, "-b", broker.bootstrap_servers]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+def config(broker: sskafka.Broker, *words: str) -> CompletedProcess[str]:
+    return run_sskafka("config", *words, "-b", broker.bootstrap_servers)
 
 
 def output(broker: sskafka.Broker, *words: str) -> str:

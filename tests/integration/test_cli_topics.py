@@ -1,4 +1,6 @@
-"""The `sskafka topic` commands as users run them: processes, pipes and exit codes."""
+"""The `sskafka topic` commands: what they print, pipes, signals and exit codes.
+
+Commands that read a pipe, or that run beside a test, are processes."""
 
 import json
 import os
@@ -10,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from command_line import run_sskafka
 
 import sskafka
 from sskafka.records.partitioner import partition_for_key
@@ -20,6 +23,7 @@ TIMEOUT_S = 30
 
 class Cli:
     def __init__(self, bootstrap: str) -> None:
+        self._bootstrap = bootstrap
         self._environment = {**os.environ, "SSKAFKA_BOOTSTRAP": bootstrap}
 
     def __call__(self, *arguments: str, stdin: str = "", exit_code: int = 0) -> str:
@@ -29,6 +33,8 @@ class Cli:
         return ended.stdout
 
     def ended(self, *arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+        if not stdin:
+            return run_sskafka("topic", *arguments, "-b", self._bootstrap)
         command = [SSKAFKA, "topic", *arguments]
         return subprocess.run(
             command, input=stdin, capture_output=True, text=True, env=self._environment, timeout=TIMEOUT_S, check=False

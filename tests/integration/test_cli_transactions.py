@@ -1,24 +1,19 @@
 """The `sskafka transaction` commands as users run them."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 from broker_process import StartBroker
+from command_line import run_sskafka
 from transaction_wire import FIRST, WireProducer, described, stable_end, wait_for_state
 from wire_connection import Connection
 
 from sskafka.model.errors import ErrorCode
 
-SSKAFKA = str(Path(sys.executable).with_name("sskafka"))
-TIMEOUT_S = 30
 
-
-def sskafka(bootstrap: str, *arguments: str, exit_code: int = 0) -> "subprocess.CompletedProcess[str]":
-    command = [SSKAFKA, "transaction", *arguments, "-b", bootstrap]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+def sskafka(bootstrap: str, *arguments: str, exit_code: int = 0) -> CompletedProcess[str]:
+    ended = run_sskafka("transaction", *arguments, "-b", bootstrap)
     assert ended.returncode == exit_code, ended.stderr
     return ended
 

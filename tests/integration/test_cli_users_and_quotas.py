@@ -1,19 +1,16 @@
 """The `sskafka user` and `sskafka quota` commands as users run them."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
-SSKAFKA = str(Path(sys.executable).with_name("sskafka"))
-TIMEOUT_S = 30
+from command_line import run_sskafka
+
 PASSWORD = "correct horse battery"
 
 
-def sskafka(bootstrap: str, *arguments: str, stdin: str = "", exit_code: int = 0) -> "subprocess.CompletedProcess[str]":
-    command = [SSKAFKA, *arguments, "-b", bootstrap]
-    ended = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+def sskafka(bootstrap: str, *arguments: str, stdin: str = "", exit_code: int = 0) -> CompletedProcess[str]:
+    ended = run_sskafka(*arguments, "-b", bootstrap, stdin=stdin)
     assert ended.returncode == exit_code, ended.stderr
     assert PASSWORD not in ended.stdout + ended.stderr
     return ended

@@ -1,22 +1,18 @@
 """Commands about a cluster, against one that runs: the quorum, moves of partitions, leadership, the ZooKeeper view."""
 
 import json
-import subprocess
 from typing import Any
 
 import pytest
-from cluster_processes import SSKAFKA, StartCluster
+from cluster_processes import StartCluster
+from command_line import run_sskafka
 from waiting import wait_until
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("_ours")]
 
-TIMEOUT_S = 30
-
 
 def run(bootstrap: str, *arguments: str, exit_code: int = 0) -> str:
-    ended = subprocess.run(
-        [SSKAFKA, *arguments, "-b", bootstrap], capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-    )
+    ended = run_sskafka(*arguments, "-b", bootstrap)
     assert ended.returncode == exit_code, ended.stderr
     assert "Traceback" not in ended.stderr
     return ended.stdout + ended.stderr

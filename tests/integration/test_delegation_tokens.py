@@ -2,14 +2,14 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any, TypeVar
 
 import pytest
+from command_line import run_sskafka
 from test_secure_cluster import sasl_settings, three_nodes
 from tests.support.certificates import Certificates
 from waiting import wait_until
@@ -204,11 +204,11 @@ def _can_log_in(properties: Properties) -> bool:
 def test_the_command(broker: sskafka.Broker, tmp_path: Path) -> None:
     config = tmp_path / "alice.properties"
     config.write_text("".join(f"{key}={value}\n" for key, value in broker.login("alice").kafka().items()))
-    program = str(Path(sys.executable).with_name("sskafka"))
 
-    def token(*arguments: str) -> "subprocess.CompletedProcess[str]":
-        command = [program, "token", *arguments, "--command-config", str(config)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    def token(*arguments: str) -> CompletedProcess[str]:
+        ended = run_sskafka("token", *arguments, "--command-config", str(config))
+        ended.check_returncode()
+        return ended
 
     (made,) = json.loads(token("create", "--renewer-principal", "carol", "--json").stdout)
     assert (made["owner"], made["renewers"]) == ("User:alice", ["User:carol"])

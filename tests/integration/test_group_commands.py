@@ -1,14 +1,13 @@
 """`sskafka group` against a broker with real consumers: lag, timeline, readers that commit nothing, reset, delete."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from broker_process import BrokerProcess
 from clients import TIMEOUT_S, Message, confluent_consumer, confluent_producer, confluent_send
+from command_line import run_sskafka
 from confluent_kafka import Consumer, TopicPartition
 from group_fixtures import group_broker
 from waiting import wait_until
@@ -34,10 +33,8 @@ def group(group_broker: BrokerProcess) -> Run:
     """Runs a command of `sskafka group`; its JSON, or its text when it fails."""
 
     def call(*arguments: str, code: int = 0, as_json: bool = True) -> Any:
-        command = [sys.executable, "-m", "sskafka", "group", *arguments, "-b", group_broker.bootstrap]
-        done = subprocess.run(
-            [*command, "--format", "json"] if as_json else command, capture_output=True, text=True, check=False
-        )
+        form = ("--format", "json") if as_json else ()
+        done = run_sskafka("group", *arguments, "-b", group_broker.bootstrap, *form)
         assert done.returncode == code, done.stderr
         return json.loads(done.stdout) if as_json and code == 0 else done.stdout + done.stderr
 

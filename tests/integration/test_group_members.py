@@ -18,7 +18,13 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 import sskafka
-from sskafka.client.errors import BrokerUnavailableError, CommitFailedError, ConfigError, NoOffsetForPartitionError
+from sskafka.client.errors import (
+    BrokerUnavailableError,
+    CommitFailedError,
+    ConfigError,
+    NobodyListensError,
+    NoOffsetForPartitionError,
+)
 from sskafka.client.fetched import ConsumedRecord
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
@@ -436,6 +442,19 @@ def test_a_cluster_that_cannot_be_reached_is_an_error() -> None:
         with pytest.raises(BrokerUnavailableError):
             for _ in consumer:
                 pass
+
+
+@pytest.mark.parametrize("group_protocol", ["classic", "consumer"])
+def test_a_port_where_nobody_listens_is_an_error_at_once(group_protocol: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    began = time.monotonic()
+    with sskafka.Consumer(address, group_id="g", group_protocol=group_protocol) as consumer:
+        consumer.subscribe("t")
+        with pytest.raises(NobodyListensError, match="connection refused"):
+            for _ in consumer:
+                pass
+    assert time.monotonic() - began < 20, "far less than default.api.timeout.ms, which is 60 s"
 
 
 @pytest.mark.parametrize("group_protocol", ["classic", "consumer"])

@@ -19,7 +19,7 @@ def verify_json(directory: Path, *options: str) -> dict[str, Any]:
     return found
 
 
-def test_a_killed_broker_leaves_nothing_that_cannot_be_mended(start_broker: StartBroker) -> None:
+def test_a_killed_broker_leaves_nothing_that_cannot_be_repaired(start_broker: StartBroker) -> None:
     broker = start_broker({"log.segment.bytes": 20_000, "log.index.interval.bytes": 500, "log.retention.ms": -1})
     values = [b"value %d " % number * 20 for number in range(300)]
     with Connection(broker.bootstrap) as connection:
@@ -37,8 +37,8 @@ def test_a_killed_broker_leaves_nothing_that_cannot_be_mended(start_broker: Star
         with torn.open("ab") as file:
             file.write(first.read_bytes()[:100])  # what a power cut leaves of an append
     found = verify_json(broker.data_directory)
-    assert [finding["remedy"] for finding in found["findings"]].count("cut") == 2
-    assert {finding["remedy"] for finding in found["findings"]} <= {"note", "remake", "cut"}
+    assert [finding["remedy"] for finding in found["findings"]].count("truncate") == 2
+    assert {finding["remedy"] for finding in found["findings"]} <= {"note", "rebuild", "truncate"}
     assert verify_json(broker.data_directory, "--repair")["left"] == 0
     assert verify(broker.data_directory).returncode == 0
     broker.start()

@@ -56,6 +56,26 @@ def test_wrong_usage_gets_a_message_and_a_hint(bootstrap: str, usage: Usage) -> 
     assert not [words for words in LIBRARY_WORDS if words in result.stderr]
 
 
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("topic list 'bills-*'", "none of 1 topics matches"),
+        ("topic consume orders -g billing -e", "no new records were found; `sskafka group describe billing`"),
+        ("topic consume orders -o end -e", "no records were found; `sskafka topic describe orders -p`"),
+        ("topic describe --under-replicated --at-min-isr", "no partition is under replicated or at min isr"),
+        ("user list", "there are no users"),
+        ("quota list", "there are no such quotas"),
+        ("transaction list", "there are no such transactional ids"),
+        ("cluster reassignments", "no partition is being reassigned"),
+    ],
+)
+def test_success_without_a_result_is_a_sentence(bootstrap: str, line: str, sentence: str) -> None:
+    result = CliRunner().invoke(app, shlex.split(line), env={"SSKAFKA_BOOTSTRAP": bootstrap})
+    assert result.exit_code == 0, result.stderr
+    assert sentence in result.stderr
+    assert len(result.stdout.splitlines()) <= 1, "the columns of a table alone"
+
+
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
     """Yield every command that has no subcommands."""
     if not hasattr(command, "list_commands"):

@@ -1,5 +1,5 @@
 """The command line. `main` is the entry point, `commands` finds the module of a command by name.
 
-Commands share `connecting` (how they find a cluster), `options`, `output`, `failures` (error messages and hints) and
-`stop_signals`.
+Commands share `connecting` (how they find a cluster), `options`, `output`, `failures` (error messages and hints),
+`plain_help` (how help texts look) and `stop_signals`.
 """

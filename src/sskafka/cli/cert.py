@@ -94,7 +94,7 @@ def user(
 
 @app.command()
 def show(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="PEM files.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="PEM files.")],
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Show the certificates of PEM files. The exit code is 1 if one has expired or is not valid yet."""

@@ -16,6 +16,7 @@ from typer.main import get_command
 from sskafka.cli.command_config import with_command_config
 from sskafka.cli.output_aliases import with_output_aliases
 from sskafka.cli.parameter_errors import reworded
+from sskafka.cli.plain_help import meant_by, with_plain_help
 from sskafka.cli.usage import UsageError
 from sskafka.compiled import BUILD
 from sskafka.model.version import __version__
@@ -76,7 +77,7 @@ class LazyGroup(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         command = get_command(import_module(COMMANDS[cmd_name].module).app)
-        with_output_aliases(with_command_config(command))
+        with_plain_help(with_output_aliases(with_command_config(command)))
         command.name = cmd_name
         return command
 
@@ -95,6 +96,9 @@ class LazyGroup(TyperGroup):
         except UsageError as error:
             raise typer.BadParameter(str(error)) from error
         except Exception as error:
+            if (option := getattr(error, "option_name", None)) is not None:  # typer has this error, but not its name
+                _add_hint(error, option)
+                raise
             if ctx.params["debug"] or not import_module("sskafka.cli.failures").report(error):
                 raise
             raise typer.Exit(1) from error
@@ -124,6 +128,12 @@ def options(
     ] = False,
 ) -> None:
     """Options before the command. `debug` is read when a failure is reported."""
+
+
+def _add_hint(error: Any, option: str) -> None:
+    """Say what to use instead of an option that the command does not have."""
+    if error.ctx is not None and (meant := meant_by(option, error.ctx.command)):
+        error.message += f". Did you mean {meant}?"
 
 
 def _leave_silently() -> NoReturn:

@@ -63,5 +63,5 @@ GroupArgument = Annotated[
     str, typer.Argument(metavar="GROUP", help="Name of the group.", autocompletion=complete_group)
 ]
 GroupsArgument = Annotated[
-    list[str], typer.Argument(metavar="GROUP...", help="Groups without members.", autocompletion=complete_group)
+    list[str], typer.Argument(metavar="GROUP", help="Groups without members.", autocompletion=complete_group)
 ]

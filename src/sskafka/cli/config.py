@@ -93,7 +93,7 @@ def get(
 
 @app.command("set")
 def set_command(
-    values: Annotated[list[str] | None, typer.Argument(metavar="NAME=VALUE...", show_default=False)] = None,
+    values: Annotated[list[str] | None, typer.Argument(metavar="NAME=VALUE", show_default=False)] = None,
     file: Annotated[
         Path | None,
         typer.Option("--add-config-file", metavar="FILE", help="File with lines NAME=VALUE, for secrets."),
@@ -116,7 +116,7 @@ def set_command(
 
 @app.command()
 def unset(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...")],
+    names: Annotated[list[str], typer.Argument(metavar="NAME")],
     topic: TopicOption = None,
     broker: BrokerOption = None,
     broker_defaults: BrokerDefaultsOption = False,

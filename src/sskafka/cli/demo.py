@@ -89,8 +89,8 @@ def demo(
             ADR: PortOption(is_open=False),
         }
         _launch_java()
-        guest = Demo(home.resolve(), rate, results)
-        code = asyncio.run(run_cluster(cluster, wanted_ports(cluster, options), SETTINGS, guest=guest.run))
+        workload = Demo(home.resolve(), rate, results)
+        code = asyncio.run(run_cluster(cluster, wanted_ports(cluster, options), SETTINGS, workload=workload.run))
     raise typer.Exit(code)
 
 

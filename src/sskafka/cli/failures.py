@@ -38,6 +38,7 @@ class Explanation(NamedTuple):
 _TOPICS = "`sskafka topic list` shows the topics"
 _BROKERS = "`sskafka broker list` shows the brokers"
 _SETTINGS = "docs/configuration.md lists every setting"
+_TOPIC_SETTINGS = "`sskafka config describe --all --topic TOPIC` shows the settings of an existing topic"
 _ACLS = "`sskafka acl list --principal User:NAME` shows to an administrator what a user may do"
 _HINT_BY_KIND: dict[type[Exception], str] = {  # the first match counts
     UsageError: "--help",
@@ -61,13 +62,17 @@ _HINT_BY_CODE = {
     ErrorCode.INVALID_REPLICATION_FACTOR: "use -r with at most the number of brokers that are up",
     ErrorCode.INVALID_REPLICA_ASSIGNMENT: _BROKERS,
     ErrorCode.BROKER_ID_NOT_REGISTERED: _BROKERS,
-    ErrorCode.INVALID_CONFIG: _SETTINGS,
+    ErrorCode.INVALID_CONFIG: _TOPIC_SETTINGS,
     ErrorCode.MESSAGE_TOO_LARGE: "`sskafka topic alter NAME -c max.message.bytes=N` allows larger batches",
     ErrorCode.INVALID_TIMESTAMP: "`sskafka topic alter NAME -c message.timestamp.after.max.ms=N` allows later ones",
     ErrorCode.OFFSET_OUT_OF_RANGE: "`sskafka topic describe NAME -p` shows the available offsets",
     ErrorCode.GROUP_ID_NOT_FOUND: "`sskafka group list` shows the groups",
     ErrorCode.NON_EMPTY_GROUP: "stop its members; `sskafka group describe GROUP` shows them",
-    ErrorCode.SECURITY_DISABLED: "authorizer.class.name in server.properties turns ACLs on; see docs/security.md",
+    ErrorCode.SECURITY_DISABLED: "authorizer.class.name in server.properties turns ACLs on, and so does `sskafka start"
+    " --secure` for a new broker",
+    ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: "--command-config FILE names the properties of a login",
+    ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED: "set delegation.token.secret.key on every node",
+    ErrorCode.DELEGATION_TOKEN_NOT_FOUND: "`sskafka token list` shows the tokens",
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: _ACLS,
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: _ACLS,
     ErrorCode.GROUP_AUTHORIZATION_FAILED: _ACLS,

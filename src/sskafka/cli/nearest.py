@@ -1,4 +1,4 @@
-"""What a misspelled name was meant to be."""
+"""Find the name that a misspelled one was probably meant to be."""
 
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches

@@ -41,13 +41,17 @@ def _yaml(value: Any) -> str:
     return yaml_text(value).removesuffix("\n")
 
 
-def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print columns separated by two spaces. The last column is not padded, so lines have no trailing spaces."""
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, if_empty: str = "") -> None:
+    """Print columns separated by two spaces. The last column is not padded, so lines have no trailing spaces.
+
+    If there are no rows, `if_empty` says so on stderr."""
     lines = [[_cell(cell) for cell in row] for row in rows]
     widths = [max(len(line[column]) for line in [headers, *lines]) for column in range(len(headers))]
     print(_emphasized(_aligned(headers, widths)))
     for line in lines:
         print(_aligned(line, widths))
+    if if_empty and not lines:
+        talk(if_empty)
 
 
 def print_heading(text: str) -> None:

@@ -65,7 +65,7 @@ def list_command(
     rows = [
         (*_entity_cells(one.entity), key, _number_text(limit)) for one in found for key, limit in one.limits.items()
     ]
-    print_table(("USER", "CLIENT-ID", "IP", "QUOTA", "LIMIT"), rows)
+    print_table(("USER", "CLIENT-ID", "IP", "QUOTA", "LIMIT"), rows, if_empty="there are no such quotas")
 
 
 @app.command("set")
@@ -73,7 +73,7 @@ def set_command(
     limits: Annotated[
         list[str],
         typer.Argument(
-            metavar="QUOTA=LIMIT...",
+            metavar="QUOTA=LIMIT",
             help="producer_byte_rate, consumer_byte_rate (bytes a second), request_percentage, "
             "controller_mutation_rate; for IP addresses connection_creation_rate.",
         ),
@@ -104,7 +104,7 @@ def set_command(
 
 @app.command()
 def remove(
-    keys: Annotated[list[str] | None, typer.Argument(metavar="QUOTA...", help="All its quotas if not given.")] = None,
+    keys: Annotated[list[str] | None, typer.Argument(metavar="QUOTA", help="All its quotas if not given.")] = None,
     user: UserOption = None,
     user_defaults: UserDefaultsOption = False,
     client_id: ClientOption = None,

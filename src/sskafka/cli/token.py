@@ -131,7 +131,7 @@ def _print(tokens: list[DelegationToken], *, output: Format) -> None:
         print_data(output, [_as_dict(token) for token in tokens])
         return
     columns = ("TOKENID", "HMAC", "OWNER", "REQUESTER", "RENEWERS", "ISSUED", "EXPIRES", "MAX")
-    print_table(columns, [tuple(_row(token)) for token in tokens])
+    print_table(columns, [tuple(_row(token)) for token in tokens], if_empty="this user may see no tokens")
 
 
 def _row(token: DelegationToken) -> tuple[str, ...]:

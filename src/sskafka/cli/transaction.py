@@ -58,7 +58,8 @@ def list_(
     if output.is_data:
         print_data(output, [item._asdict() for item in found])
     else:
-        print_table(("TRANSACTIONAL-ID", "PRODUCER-ID", "STATE", "COORDINATOR"), found)
+        columns = ("TRANSACTIONAL-ID", "PRODUCER-ID", "STATE", "COORDINATOR")
+        print_table(columns, found, if_empty="there are no such transactional ids")
 
 
 @app.command()

@@ -62,7 +62,7 @@ IterationsOption = Annotated[int, typer.Option("--iterations", min=4096, max=163
 
 @app.command("list")
 def list_command(
-    users: Annotated[list[str] | None, typer.Argument(metavar="USER...", help="All users if not given.")] = None,
+    users: Annotated[list[str] | None, typer.Argument(metavar="USER", help="All users if not given.")] = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
     output: FormatOption = Format.TABLE,
@@ -77,7 +77,7 @@ def list_command(
     if output.is_data:
         print_data(output, [credential._asdict() for credential in found])
     else:
-        print_table(("USER", "MECHANISM", "ITERATIONS"), found)
+        print_table(("USER", "MECHANISM", "ITERATIONS"), found, if_empty="there are no users")
 
 
 @app.command()

@@ -182,7 +182,8 @@ def acl_filters(
     operations: Sequence[str] = (),
     permission: AclPermission = AclPermission.ANY,
 ) -> list[AclFilter]:
-    """Return filters for the ACLs of these resources, principals and operations. What is not named matches all."""
+    """Return filters for the ACLs of these resources, principals and operations. Without names, a filter matches all of
+    them."""
     any_pattern = (ResourceType.ANY, None, PatternType.ANY)
     patterns: list[tuple[ResourceType, str | None, PatternType]] = [*resources.patterns()] or [any_pattern]
     who: list[str | None] = [*map(parse_principal, principals)] or [None]

@@ -70,17 +70,7 @@ async def delete_acls(cluster: Cluster, filters: Sequence[AclFilter]) -> list[Ac
         raise_for(result.error_code, result.error_message)
         for acl in result.matching_acls:
             raise_for(acl.error_code, acl.error_message)
-            deleted.add(
-                AclBinding(
-                    acl.resource_type,
-                    acl.resource_name,
-                    acl.pattern_type,
-                    acl.principal,
-                    acl.host,
-                    acl.operation,
-                    acl.permission_type,
-                )
-            )
+            deleted.add(AclBinding.of(acl))
     return sorted(deleted)
 
 

@@ -187,7 +187,7 @@ class BrokerLink(TaskLink):
         return connection
 
     def _note_refusal(self, error: AuthenticationFailedError) -> None:
-        """Log that the other node refuses this one. It is repeated until somebody changes a setting."""
+        """Log that the other node refuses this one, at intervals: it will do so until a setting is changed."""
         now_s = asyncio.get_running_loop().time()
         if now_s >= self._silent_until_s:
             self._silent_until_s = now_s + REFUSAL_LOG_S

@@ -22,7 +22,8 @@ class TopicUsage(NamedTuple):
 
 
 async def broker_loads(cluster: Cluster, topics: Iterable[str] | None = ()) -> Mapping[int, DescribeBrokerLoadResponse]:
-    """Ask all live brokers for their counters, with those of `topics` (None: of all). Leave out who does not answer.
+    """Ask all live brokers for their counters, with those of `topics` (None: of all). Brokers that do not answer are
+    left out.
 
     Raises KafkaError if the client may not describe the cluster."""
     request = DescribeBrokerLoadRequest(None if topics is None else list(topics))

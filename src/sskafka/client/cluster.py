@@ -53,8 +53,8 @@ _FAILOVER_ERRORS = frozenset(
 )
 MARKERS_PAUSE_MS = 4
 MARKERS_ATTEMPTS = 5
-"""The markers of the transaction before are written within milliseconds: CONCURRENT_TRANSACTIONS is retried after 4 ms,
-then 8, up to 64. After that something is slow, and the usual pauses follow."""
+"""The markers of the previous transaction are written within milliseconds: CONCURRENT_TRANSACTIONS is retried after 4
+ms, then 8, up to 64. After that something is slow, and the usual pauses follow."""
 UNKNOWN_TOPIC_GRACE_MS = 500
 """A broker replays the metadata log some milliseconds behind the controller: for this long, a topic or partition that
 the broker does not know may have been created just now."""
@@ -97,7 +97,7 @@ class Cluster:
         self._connecting: dict[Address, asyncio.Lock] = {}
         self._failed_at: dict[Address, float] = {}
         self.coordinators: dict[tuple[int, str], int] = {}
-        """Brokers that look after groups and transactional ids, by type and key. `retrying` forgets all of them when an
+        """Coordinators of groups and transactional ids, by type and key. `retrying` forgets all of them when an
         attempt fails: the failure may be that of a coordinator that moved."""
 
     async def __aenter__(self) -> Self:

@@ -1,6 +1,7 @@
 """The state of a cluster: brokers, disks, quorum and partitions, and what needs attention, with the next step.
 
-`cluster_status` asks the brokers; `find_problems` judges what they have answered.
+`cluster_status` asks the brokers; `find_problems` judges what they have answered. `machines_of` adds up the brokers of
+each machine.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from sskafka.client.errors import ClientError
 from sskafka.client.metadata import NO_LEADER, PartitionView, TopicView
 from sskafka.client.quorum import QuorumDescription, describe_quorum
 from sskafka.model.errors import KafkaError
+from sskafka.model.host_brokers import machine_id_of
 from sskafka.model.ids import TopicPartition
 from sskafka.wire.messages.describe_cluster import DescribeClusterBroker
 from sskafka.wire.messages.describe_log_dirs import DescribeLogDirsResult
@@ -266,3 +268,37 @@ def _partitions(at: Sequence[TopicPartition]) -> str:
     named = ", ".join(map(str, at[:NAMED_MAX]))
     more = f" and {len(at) - NAMED_MAX} more" if len(at) > NAMED_MAX else ""
     return f"{len(at)} partition{'s' if len(at) > 1 else ''} ({named}{more})"
+
+
+class MachineStatus(NamedTuple):
+    """The brokers of one machine (`--brokers-per-host`) taken together."""
+
+    host: str
+    rack: str | None
+    broker_ids: tuple[int, ...]
+    fenced: int
+    """Number of brokers of the machine that are fenced."""
+    leaders: int
+    replicas: int
+    log_bytes: int
+
+
+def machines_of(brokers: Iterable[BrokerStatus]) -> list[MachineStatus]:
+    """Return the machines with several brokers: those whose ids and host say that they belong together."""
+    together: dict[tuple[str, int], list[BrokerStatus]] = {}
+    for broker in brokers:
+        host = broker.address.rpartition(":")[0]
+        together.setdefault((host, machine_id_of(broker.node_id)), []).append(broker)
+    return [_machine(host, members) for (host, _), members in together.items() if len(members) > 1]
+
+
+def _machine(host: str, members: list[BrokerStatus]) -> MachineStatus:
+    return MachineStatus(
+        host,
+        members[0].rack,
+        tuple(broker.node_id for broker in members),
+        sum(broker.is_fenced for broker in members),
+        sum(broker.leaders for broker in members),
+        sum(broker.replicas for broker in members),
+        sum(usage.log_bytes for broker in members for usage in broker.directories),
+    )

@@ -101,7 +101,7 @@ async def describe_topic_setting(cluster: Cluster, topics: Iterable[str], name: 
 
 
 async def describe_topics_own_configs(cluster: Cluster, topics: Iterable[str]) -> dict[str, list[DescribedConfig]]:
-    """Return the settings that each topic has of its own. Topics that cannot be described are left out."""
+    """Return the settings that each topic overrides. Topics that cannot be described are left out."""
     resources = [DescribeConfigsResource(ConfigResourceType.TOPIC, topic, None) for topic in topics]
     if not resources:
         return {}

@@ -347,7 +347,7 @@ class BrokerConnection(asyncio.BufferedProtocol):
         return answered
 
     def _expire_later(self, correlation_id: int, timeout_s: float) -> None:
-        """Have one timer for all requests, which is armed for the oldest of them."""
+        """Keep one timer for all requests, armed for the oldest of them."""
         loop = asyncio.get_running_loop()
         self._asked[correlation_id] = loop.time() + timeout_s
         if self._expiry is None:

@@ -28,7 +28,7 @@ C = TypeVar("C", bound=LoopClient)
 
 _running: "set[LoopThread]" = set()
 _calls_of_caller: ContextVar[SimpleQueue[Callable[[], None] | None]] = ContextVar("calls_of_caller")
-"""What the thread that waits for the current task has to call."""
+"""Functions for the thread that waits for the current task to call."""
 
 
 class LoopThread:

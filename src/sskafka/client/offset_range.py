@@ -1,4 +1,4 @@
-"""Where to start and to stop in each partition: the -o option of `consume`, and `from` of HTTP requests.
+"""Start and end offsets of each partition: the -o option of `consume`, and `from` of HTTP requests.
 
     start, end          the first available record; new records only
     N, +N, -N           offset N; N after the start; N before the end

@@ -29,7 +29,7 @@ class RateSample:
     """Bytes of the leaders' logs."""
     committed: Mapping[str, Offsets]
     fetched: Mapping[str, Offsets]
-    """By client id."""
+    """Fetch positions by client id."""
 
 
 class TopicRate(NamedTuple):
@@ -39,7 +39,7 @@ class TopicRate(NamedTuple):
 
 
 class ReaderRate(NamedTuple):
-    """Of a group or of a client."""
+    """The rate at which a group or a client reads."""
 
     name: str
     records_per_s: float
@@ -54,7 +54,7 @@ class ClusterRates(NamedTuple):
 
 
 def rates_between(before: RateSample, after: RateSample) -> ClusterRates:
-    """Return the rates, highest first. Deleted records and reset offsets are no negative rates."""
+    """Return the rates, highest first. Deleted records and reset offsets do not count as negative rates."""
     seconds = max(0.001, (after.at_ms - before.at_ms) / 1000)
     records = _by_topic(_growth(before.ends, after.ends))
     sizes = _by_topic(_growth(before.sizes, after.sizes))

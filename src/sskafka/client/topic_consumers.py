@@ -1,4 +1,4 @@
-"""Who reads a topic: groups that have committed offsets of it, and clients that fetch from it."""
+"""The consumers of a topic: groups that have committed offsets of it, and clients that fetch from it."""
 
 import asyncio
 from typing import NamedTuple
@@ -36,7 +36,7 @@ async def groups_of_topic(cluster: Cluster, topic: TopicView) -> tuple[list[Topi
             try:
                 committed = await committed_offsets(cluster, group.group_id, partitions)
             except KafkaError:
-                return None  # deleted in the meantime, or not for this client to see
+                return None  # deleted in the meantime, or hidden from this client
         lag = sum(max(0, ends[at] - one.offset) for at, one in committed.items() if at in ends)
         return TopicGroup(group, len(committed), lag) if committed else None
 

@@ -1,6 +1,6 @@
 """The replicas of a topic: how far each has copied the leader's log, how large it is, and in which directory.
 
-Only SSKafka brokers tell how far the replicas of a data partition are.
+Only SSKafka brokers report how far the replicas of a data partition are.
 """
 
 import asyncio
@@ -54,7 +54,8 @@ class TopicReplica(NamedTuple):
 
 
 async def topic_replicas(cluster: Cluster, topic: TopicView) -> list[TopicReplica]:
-    """Return all replicas, by partition, in the order of preference. Leave out what brokers that are down would say."""
+    """Return all replicas, by partition, in the order of preference. Sizes and directories on brokers that are down are
+    unknown."""
     leaders = {one.leader for one in topic.partitions.values()} - {NO_LEADER}
     brokers = {broker for one in topic.partitions.values() for broker in one.replicas}
     ends_of = [_answered(_log_end_offsets(cluster, leader, topic)) for leader in sorted(leaders)]

@@ -6,7 +6,7 @@
             await producer.send_offsets("group", {TopicPartition("input", 0): 42})
 
 A transaction commits when its block ends normally and aborts when the block raises. `hand_over` returns an open
-transaction whose records are all delivered; whoever holds it can end it with `transactions.end`.
+transaction whose records are all delivered; a process that receives it ends it with `transactions.end`.
 """
 
 from collections.abc import AsyncIterator, Mapping

@@ -196,7 +196,8 @@ async def describe(cluster: Cluster, transactional_id: str) -> TransactionState:
         request = DescribeTransactionsRequest([transactional_id])
         response = await _at_coordinator(cluster, transactional_id, request, DescribeTransactionsResponse)
         (state,) = response.transaction_states
-        raise_for(state.error_code, f"transactional id {transactional_id!r}")
+        known = state.error_code != ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+        raise_for(state.error_code, f"{'' if known else 'there is no '}transactional id {transactional_id!r}")
         return state
 
     return await cluster.retrying(attempt)
@@ -211,7 +212,8 @@ async def abort_open(cluster: Cluster, transactional_id: str) -> Transaction:
 
 
 async def describe_listed(cluster: Cluster, listed: Iterable[ListedTransaction]) -> dict[str, TransactionState]:
-    """Describe transactions with one request to each coordinator. Those that have moved meanwhile are missing."""
+    """Describe transactions with one request to each coordinator. Transactions whose coordinator moves in the meantime
+    are missing."""
     ids: dict[int, list[str]] = {}
     for one in listed:
         ids.setdefault(one.coordinator, []).append(one.transactional_id)
@@ -227,7 +229,7 @@ async def describe_listed(cluster: Cluster, listed: Iterable[ListedTransaction])
 async def list_transactions(cluster: Cluster, states: Iterable[str] = ()) -> list[ListedTransaction]:
     """List the transactions of all brokers that are in one of `states` (empty: any state).
 
-    If a broker fails meanwhile, all brokers are asked again, because others now coordinate its transactions."""
+    If a broker fails in the meantime, all brokers are asked again, because others now coordinate its transactions."""
     wanted = list(states)
 
     async def attempt() -> list[ListedTransaction]:

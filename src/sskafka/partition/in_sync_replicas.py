@@ -28,7 +28,7 @@ class IsrChange:
 
 
 class Outcome(Enum):
-    """What the error in a response says about the outcome of a change."""
+    """The outcome of a change according to the error in a response."""
 
     NOT_APPLIED = auto()
     """The controller rejected the change in the current epoch: it has not been written."""

@@ -86,7 +86,7 @@ class ProcessCluster(ClientShortcuts):
         return self
 
     def launch(self, *options: str) -> "subprocess.Popen[str]":
-        """Run `sskafka cluster up` and wait for nothing. Its messages go to the file `up.log`."""
+        """Run `sskafka cluster up` and return without waiting. Its messages go to the file `up.log`."""
         self.directory.mkdir(parents=True, exist_ok=True)
         first = () if self.bootstrap_servers else ("--kafka-port", "0", *self.server_options)
         secure = ("--secure",) if self.secure else ()
@@ -227,7 +227,7 @@ class ProcessCluster(ClientShortcuts):
     def wait_for_broker(self, node_id: int) -> None:
         self._wait_until(lambda: node_id in self.live_brokers(), f"broker {node_id} is registered")
 
-    # -- what the cluster says
+    # -- the state of the cluster
 
     def leader(self, topic: str, partition: int = 0) -> int:
         """Return the node id of the leader, or -1 if the partition has none."""

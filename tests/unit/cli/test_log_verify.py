@@ -36,7 +36,7 @@ def verify_json(*arguments: object, exit_code: int = 0) -> dict[str, Any]:
 def test_findings_are_told_and_mended(data: Path) -> None:
     result = verify(data, exit_code=1)
     assert "orders-0: 2 damages, 1 segments, 2 batches, offsets 0..2" in result.stdout
-    assert "damage (remake): " in result.stdout
+    assert "damage (rebuild): " in result.stdout
     assert "00000000000000000000.index: it is missing" in result.stdout
     assert "2 problems found" in result.stderr
     assert "--repair" in result.stderr
@@ -72,7 +72,7 @@ def test_json(data: Path) -> None:
             "damages": 2,
         }
     ]
-    assert {finding["remedy"] for finding in found["findings"]} == {"note", "remake"}
+    assert {finding["remedy"] for finding in found["findings"]} == {"note", "rebuild"}
     mended = verify_json(data, "--repair")
     assert (mended["left"], [one["is_done"] for one in mended["repairs"]]) == (0, [True])
 

@@ -11,11 +11,14 @@ from sskafka import Broker
 from sskafka.cli.commands import app
 from sskafka.client.admin import Admin
 from sskafka.client.config import ConnectionConfig
+from sskafka.client.transactions import add_partitions
+from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.commit_protocol import Attempt
-from sskafka.pipelines.connector.committing import Committer, cluster_committer
+from sskafka.pipelines.connector.committing import Committer, cluster_committer, prefix_of
 from sskafka.pipelines.connector.decision import Owner
 from sskafka.pipelines.connector.errors import CheckpointError
 from sskafka.pipelines.connector.planning import ClusterSession
+from sskafka.pipelines.connector.transactions import begin, transactional_id
 from sskafka.pipelines.files.pipeline import load_pipeline
 from sskafka.pipelines.runner.recovery import checkpoint_of, exact_sinks
 
@@ -58,6 +61,14 @@ class Driver:
     def committer(self, run: str) -> Committer:
         (sink,) = exact_sinks(load_pipeline(self._file), self._bootstrap)
         return cluster_committer(self._session, sink.options, sink.query_id, Owner(run))
+
+    def leave_open(self, epoch: int) -> None:
+        """A task of this epoch has begun a transaction, and nobody ends it."""
+        (sink,) = exact_sinks(load_pipeline(self._file), self._bootstrap)
+        name = transactional_id(prefix_of(sink.options.transactional_id_prefix, sink.query_id), epoch, "0a", 0)
+        task = self._session.run(begin(self._session.cluster, name, 60_000))
+        control = TopicPartition(sink.options.control_topic, 0)
+        self._session.run(add_partitions(self._session.cluster, task, [control]))
 
 
 @pytest.fixture
@@ -115,3 +126,16 @@ def test_a_checkpoint_that_was_moved(file: Path, bootstrap: str, driver: Driver,
         driver.committer("second").claim()
     assert invoke(file, bootstrap, "--moved", "--execute")[0] == 0
     driver.committer("second").claim()
+
+
+def test_recovery_of_a_moved_checkpoint_settles_the_query_too(
+    file: Path, bootstrap: str, driver: Driver, tmp_path: Path
+) -> None:
+    with_checkpoint(file, "moved-amid-a-batch")
+    driver.leave_open(driver.committer("first").claim())
+    (tmp_path / "state").rename(tmp_path / "elsewhere")
+    file.write_text(FILE.replace("state", "elsewhere"))
+    code, said = invoke(file, bootstrap, "--moved", "--execute")
+    assert code == 0
+    assert "abort 1 open transactions" in said
+    assert "there is nothing to settle" in invoke(file, bootstrap)[1]

@@ -1,5 +1,4 @@
-from sskafka.client.cluster_status import BrokerStatus, DirectoryUsage
-from sskafka.client.machine_status import MachineStatus, machines_of
+from sskafka.client.cluster_status import BrokerStatus, DirectoryUsage, MachineStatus, machines_of
 
 
 def broker(node_id: int, address: str, *, is_fenced: bool = False) -> BrokerStatus:

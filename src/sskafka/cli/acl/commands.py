@@ -272,4 +272,4 @@ def _print(rows: list[dict[str, str]], more: tuple[str, ...], *, output: Format)
         print_data(output, rows)
         return
     headers = ("PRINCIPAL", "HOST", "PERMISSION", "OPERATION", "RESOURCE", "NAME", "PATTERN", *more)
-    print_table(headers, [tuple(row.values()) for row in rows])
+    print_table(headers, [tuple(row.values()) for row in rows], if_empty="there are no such ACLs")

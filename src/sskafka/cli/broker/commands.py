@@ -2,10 +2,10 @@
 
 import typer
 
+from sskafka.cli.broker.decommission import decommission
 from sskafka.cli.broker.describe import describe, list_
-from sskafka.cli.broker.draining import drain, undrain
-from sskafka.cli.broker.leaving import decommission
-from sskafka.cli.broker.stopping import safe_to_stop
+from sskafka.cli.broker.drain import drain, undrain
+from sskafka.cli.broker.safe_to_stop import safe_to_stop
 
 app = typer.Typer(
     help="List and describe brokers; drain and decommission them; check whether one may stop.",

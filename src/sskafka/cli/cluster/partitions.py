@@ -149,7 +149,8 @@ def reassignments(
         print_data(output, [{"topic": at.topic, "partition": at.partition, **move._asdict()} for at, move in found])
     else:
         rows = [(at.topic, at.partition, *move) for at, move in found]
-        print_table(("TOPIC", "PARTITION", "REPLICAS", "ADDING", "REMOVING"), rows)
+        columns = ("TOPIC", "PARTITION", "REPLICAS", "ADDING", "REMOVING")
+        print_table(columns, rows, if_empty="no partition is being reassigned")
 
 
 def elect(

@@ -37,7 +37,7 @@ class Server(NamedTuple):
 
 KAFKA = Server("PLAINTEXT", LISTENERS, "--kafka-port", 9092)
 SECURE_KAFKA = Server("SASL_SSL", LISTENERS, "--kafka-port", 9092)
-"""Instead of KAFKA, in a cluster with TLS and SASL."""
+"""Replaces KAFKA in a cluster with TLS and SASL."""
 HTTP = Server("http.listener", "http.listener", "--http-port", 8001)
 ADR = Server("adr.listener", "adr.listener", "--adr-port", 9180)
 OTHER_SERVERS = (HTTP, ADR)

@@ -17,7 +17,7 @@ from typing import Annotated
 
 import typer
 
-from sskafka.cli.broker.stopping import tell, until_safe
+from sskafka.cli.broker.safe_to_stop import tell, until_safe
 from sskafka.cli.cluster.homes import BrokerHome, LocalCluster, find_cluster, is_running
 from sskafka.cli.cluster.ports import HOST, KAFKA
 from sskafka.cli.cluster.up import DEFAULT_BROKERS, DEFAULT_DIRECTORY

@@ -19,8 +19,7 @@ from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_data, print_heading, print_table
 from sskafka.cli.sizes import size_text
 from sskafka.cli.watching import WatchOption, shown_again
-from sskafka.client.cluster_status import BrokerStatus, ClusterStatus, cluster_status
-from sskafka.client.machine_status import MachineStatus, machines_of
+from sskafka.client.cluster_status import BrokerStatus, ClusterStatus, MachineStatus, cluster_status, machines_of
 from sskafka.client.quorum import QuorumDescription
 
 NEEDS_ATTENTION = 3

@@ -128,7 +128,7 @@ def _brokers(count: int) -> str:
     return "1 broker" if count == 1 else f"{count} brokers"
 
 
-Guest = Callable[[Sequence[Member], "asyncio.Future[signal.Signals]"], Coroutine[Any, Any, None]]
+Workload = Callable[[Sequence[Member], "asyncio.Future[signal.Signals]"], Coroutine[Any, Any, None]]
 """Runs beside the brokers once they are ready. It must end after a signal; the brokers stop after it."""
 
 
@@ -143,10 +143,10 @@ async def run_cluster(
     settings: dict[str, str],
     *,
     lab: bool = False,
-    guest: Guest = print_ready_line,
+    workload: Workload = print_ready_line,
     security: "ClusterSecurity | None" = None,
 ) -> int:
-    """Run the brokers until a signal arrives or the guest ends. Return the exit code."""
+    """Run the brokers until a signal arrives or the workload ends. Return the exit code."""
     supervisor = Supervisor(StopSignals(), security)
     try:
         with bound_sockets(cluster.homes, ports) as sockets_of_all:
@@ -163,7 +163,7 @@ async def run_cluster(
         talk(f"starting {_brokers(len(cluster.homes))} in {cluster.directory}")
         members = [_member(*pair) for pair in zip(cluster.node_ids, ports, strict=True)]
         _tell_console(members, settings, is_secure=security is not None)
-        return await supervisor.run(members, guest)
+        return await supervisor.run(members, workload)
     finally:
         if cluster.supervisor_pid() == os.getpid():
             cluster.supervisor_file.unlink()
@@ -207,12 +207,12 @@ class Supervisor:
     def __init__(self, signals: StopSignals, security: "ClusterSecurity | None" = None) -> None:
         self._signals = signals
         self._security = security
-        self._endings: dict[asyncio.Future[None], BrokerProcess] = {}
+        self._exits: dict[asyncio.Future[None], BrokerProcess] = {}
 
     def watch(self, broker: BrokerProcess) -> None:
-        self._endings[asyncio.ensure_future(broker.ended())] = broker
+        self._exits[asyncio.ensure_future(broker.ended())] = broker
 
-    async def run(self, members: Sequence[Member], guest: Guest) -> int:
+    async def run(self, members: Sequence[Member], workload: Workload) -> int:
         ready = asyncio.ensure_future(_until_usable(members, self._security))
         try:
             await self._first_of(ready, self._signals.first)
@@ -220,13 +220,13 @@ class Supervisor:
             ready.cancel()
         if ready.done() and not ready.cancelled():
             ready.result()
-            await self._watch(asyncio.ensure_future(guest(members, self._signals.first)))
+            await self._watch(asyncio.ensure_future(workload(members, self._signals.first)))
         else:
             self._refuse_early_end()
         return await self._stop()
 
     async def _first_of(self, *others: "asyncio.Future[Any]") -> None:
-        await asyncio.wait([*others, *self._endings], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([*others, *self._exits], return_when=asyncio.FIRST_COMPLETED)
 
     def _refuse_early_end(self) -> None:
         for broker in self._take_ended():
@@ -236,11 +236,11 @@ class Supervisor:
                 "read the log; the other brokers are stopped",
             )
 
-    async def _watch(self, guest: "asyncio.Future[None]") -> None:
-        """Wait until the guest has ended, all brokers have exited, or a second signal arrives."""
+    async def _watch(self, workload: "asyncio.Future[None]") -> None:
+        """Wait until the workload has ended, all brokers have exited, or a second signal arrives."""
         try:
-            while self._endings and not guest.done() and not self._signals.second.done():
-                await self._first_of(guest, self._signals.second)
+            while self._exits and not workload.done() and not self._signals.second.done():
+                await self._first_of(workload, self._signals.second)
                 for broker in self._take_ended():
                     if broker.home.restart_file.exists() and not self._signals.first.done():
                         await self._start_again(broker)
@@ -248,9 +248,9 @@ class Supervisor:
                     talk(f"{broker.exit_text()}; the other brokers continue. Its log: {broker.home.log_file}")
                     talk(f"  start it again: sskafka start {broker.home.properties_file}")
         finally:
-            guest.cancel()
-        if not guest.cancelled() and guest.done():
-            guest.result()
+            workload.cancel()
+        if not workload.cancelled() and workload.done():
+            workload.result()
 
     async def _start_again(self, broker: BrokerProcess) -> None:
         """Start a broker that was stopped to be restarted. It binds its own ports, which are in its settings."""
@@ -259,14 +259,14 @@ class Supervisor:
         talk(f"broker {broker.node_id} is restarted")
 
     def _take_ended(self) -> list[BrokerProcess]:
-        return [self._endings.pop(ending) for ending in list(self._endings) if ending.done()]
+        return [self._exits.pop(one) for one in list(self._exits) if one.done()]
 
     async def _stop(self) -> int:
-        if not self._endings:
+        if not self._exits:
             talk("all brokers have exited")
             return 1
-        talk(f"stopping {_brokers(len(self._endings))}; a second signal kills them")
-        stopping = list(self._endings.values())
+        talk(f"stopping {_brokers(len(self._exits))}; a second signal kills them")
+        stopping = list(self._exits.values())
         for are_voters in (False, True):  # brokers need a controller for their controlled shutdown
             await self._stop_cleanly([one for one in stopping if is_first_of_machine(one.node_id) is are_voters])
         unclean = [broker for broker in stopping if not broker.has_ended or broker.has_failed]
@@ -288,9 +288,9 @@ class Supervisor:
     async def kill(self) -> None:
         """Kill all processes that are left."""
         self._send_all(signal.SIGKILL)
-        if self._endings:
-            await asyncio.wait(self._endings)
+        if self._exits:
+            await asyncio.wait(self._exits)
 
     def _send_all(self, number: signal.Signals) -> None:
-        for broker in self._endings.values():
+        for broker in self._exits.values():
             broker.send(number)

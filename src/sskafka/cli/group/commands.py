@@ -72,6 +72,7 @@ def list_command(
                 (group.group_id, group.kind, group.state, group.protocol_type or None, group.coordinator)
                 for group in found
             ],
+            if_empty="there are no groups",
         )
 
 
@@ -135,7 +136,7 @@ def timeline_command(
 def readers(
     topics: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TOPIC...", help="All topics if not given.", autocompletion=complete_topic),
+        typer.Argument(metavar="TOPIC", help="All topics if not given.", autocompletion=complete_topic),
     ] = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
@@ -156,6 +157,7 @@ def readers(
         print_table(
             ("CLIENT-ID", "TOPIC", "PARTITION", "FETCHED", "LOG-END", "FETCH-LAG", "SECONDS-AGO"),
             [tuple(reader_json(reader).values()) for reader in found],
+            if_empty="no client has fetched records recently",
         )
 
 

@@ -26,7 +26,7 @@ TEXT = PlainDecoder(text_of, text_of)
 
 
 class Shape(NamedTuple):
-    """What is printed and in which form."""
+    """Which parts of a segment are printed, and in which form."""
 
     records: bool = False
     contents: bool = False

@@ -19,7 +19,7 @@ def run_tests(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[FILE]...", help="Pipelines or files of cases; default: *.test.yaml here and in ./pipelines."
+            metavar="FILE", help="Pipelines or files of cases; default: *.test.yaml here and in ./pipelines."
         ),
     ] = None,
     only: Annotated[str, typer.Option("-k", metavar="TEXT", help="Only cases whose name contains TEXT.")] = "",

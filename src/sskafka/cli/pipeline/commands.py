@@ -58,13 +58,13 @@ VariableOption = Annotated[
     list[str] | None, typer.Option("--var", metavar="NAME=VALUE", help="A variable of the file. Repeatable.")
 ]
 PlaceOption = Annotated[
-    list[str] | None, typer.Option("--to", metavar="SINK=PLACE", help="Another path or topic. Repeatable.")
+    list[str] | None, typer.Option("--to", metavar="SINK=LOCATION", help="Another path or topic. Repeatable.")
 ]
 RunPlaceOption = Annotated[
     list[str] | None,
     typer.Option(
         "--to",
-        metavar="SINK=PLACE|END",
+        metavar="SINK=LOCATION|END",
         help="Another path or topic. Repeatable. Without `=`: the end of a backfill.",
     ),
 ]
@@ -226,8 +226,8 @@ def run(
     if check:
         pipeline_shipped.check([name], master=master, bootstrap=bootstrap, properties=properties)
         return
-    places, end = places_and_end(to)
-    pipeline = rewired(load(name, profile, var, properties), own_name, topic, places)
+    locations, end = locations_and_end(to)
+    pipeline = rewired(load(name, profile, var, properties), own_name, topic, locations)
     if once:
         pipeline = with_available_now(pipeline)
     if again and not (start or end):
@@ -273,11 +273,11 @@ def run_to_end(
         with serving_metrics(pipeline, metrics, progress) as show:
             if backfill is None:
                 result = run_pipeline(pipeline, settings, tell=progress.tell, on_progress=show, stop=stop.event)
-                return result, ending(name, pipeline, result), stop.number
+                return result, run_summary(name, pipeline, result), stop.number
             filled = run_backfill(
                 pipeline, backfill, settings, again=again, tell=progress.tell, on_progress=show, stop=stop.event
             )
-            return filled.run, backfill_ending(name, filled), stop.number
+            return filled.run, backfill_summary(name, filled), stop.number
     finally:
         progress.close()
 
@@ -314,16 +314,16 @@ def serving_metrics(
         yield show
 
 
-def places_and_end(to: list[str] | None) -> tuple[list[str], str]:
+def locations_and_end(to: list[str] | None) -> tuple[list[str], str]:
     """Split the values of `--to`: locations of sinks contain `=`, the end of a range does not."""
-    places = [text for text in to or () if "=" in text]
+    locations = [text for text in to or () if "=" in text]
     ends = [text for text in to or () if "=" not in text]
     if len(ends) > 1:
         raise UsageError(f"--to names two ends of a range: {', '.join(ends)}")
-    return places, "".join(ends)
+    return locations, "".join(ends)
 
 
-def backfill_ending(name: str, backfill: "BackfillResult") -> str:
+def backfill_summary(name: str, backfill: "BackfillResult") -> str:
     if backfill.finished_before:
         return (
             f"{backfill.name} was finished at {backfill.finished_before}: {counts_text(backfill.run)}. "
@@ -341,7 +341,7 @@ def counts_text(result: "RunResult") -> str:
     return f"{result.rows_in} rows read, written {written}"
 
 
-def ending(name: str, pipeline: "Pipeline", result: "RunResult") -> str:
+def run_summary(name: str, pipeline: "Pipeline", result: "RunResult") -> str:
     text = f"run {result.run} of {pipeline.name} has ended: {result.rows_in} rows read"
     if not result.dead_letters:
         return text

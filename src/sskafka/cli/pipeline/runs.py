@@ -21,7 +21,7 @@ STOP_TIMEOUT_S = 90
 STOP_POLL_S = 0.3
 
 NameArgument = Annotated[
-    str | None, typer.Argument(metavar="[NAME]", show_default=False, help="A pipeline; default: all.")
+    str | None, typer.Argument(metavar="NAME", show_default=False, help="A pipeline; default: all.")
 ]
 
 

@@ -15,9 +15,7 @@ from sskafka.cli.usage import UsageError, key_values
 if TYPE_CHECKING:
     from sskafka.pipelines.files.pipeline import Pipeline
 
-NamesArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="[NAME]...", help="Bundled pipelines; default: all.")
-]
+NamesArgument = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Bundled pipelines; default: all.")]
 RecordsOption = Annotated[int, typer.Option("--records", "-n", min=20, help="Approximate number of records.")]
 SeedOption = Annotated[int, typer.Option("--seed", help="The same seed generates the same records.")]
 MasterOption = Annotated[str, typer.Option("--master", help="Spark's master; default local[*].")]
@@ -87,9 +85,9 @@ def rewired(pipeline: "Pipeline", own_name: str, topic: list[str] | None, to: li
     """Return the pipeline with the topics and locations that the options name."""
     from sskafka.pipelines.shipped.wiring import WiringError, wired  # noqa: PLC0415  not for --help
 
-    topics, places = key_values(topic, "--topic"), key_values(to, "--to")
+    topics, locations = key_values(topic, "--topic"), key_values(to, "--to")
     try:
-        return wired(pipeline, name=own_name, topics=topics, places=places)
+        return wired(pipeline, name=own_name, topics=topics, locations=locations)
     except WiringError as error:
         raise UsageError(str(error)) from None
 

@@ -1,6 +1,6 @@
 """`sskafka topic`: the commands about topics. Flags are rpk's; Kafka's long ones work too."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Annotated
 
 import typer
@@ -137,7 +137,13 @@ def list_(
         )
     else:
         rows = [(topic.name, len(topic.partitions), replication_factor(topic)) for topic in topics]
-        print_table(("NAME", "PARTITIONS", "REPLICAS"), rows)
+        print_table(("NAME", "PARTITIONS", "REPLICAS"), rows, if_empty=_no_topics(found, internal=internal))
+
+
+def _no_topics(found: Collection[str], *, internal: bool) -> str:
+    if found:
+        return f"none of {len(found)} topics matches"
+    return "there are no topics" if internal else "there are no topics; --internal lists internal ones, too"
 
 
 def replication_factor(topic: TopicView) -> int:

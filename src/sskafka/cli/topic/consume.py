@@ -94,7 +94,8 @@ def consume(
         asked = {"isolation.level": "read_committed"} if read_committed else {}
         member = {**asked, **client, **group_properties(group, wanted, partitions)}
         read = GroupRead(names, member, number, stops_at_end=wanted.stop is not None, any_replica=any_replica)
-        run(consume_as_member(bootstrap, read, printer, sys.stdout.buffer))
+        if not run(consume_as_member(bootstrap, read, printer, sys.stdout.buffer)) and number != 0:
+            talk(f"no new records were found; `sskafka group describe {group}` shows the committed offsets")
         return
 
     async def work() -> None:

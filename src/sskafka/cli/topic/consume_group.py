@@ -53,7 +53,8 @@ def group_properties(group: str, wanted: OffsetRange, partitions: list[int] | No
     }
 
 
-async def consume_as_member(bootstrap: str, read: GroupRead, printer: LinePrinter, out: BinaryIO) -> None:
+async def consume_as_member(bootstrap: str, read: GroupRead, printer: LinePrinter, out: BinaryIO) -> int:
+    """Print and commit records, and return their number."""
     async with connected(bootstrap, dict(read.properties)) as cluster:
         ends = await _ends(cluster, read)
     try:
@@ -61,7 +62,7 @@ async def consume_as_member(bootstrap: str, read: GroupRead, printer: LinePrinte
     except ConfigError as error:
         raise UsageError(str(error)) from error
     async with _left_on_sigterm(), consumer:
-        await _copy(consumer, read, ends, printer, out)
+        return await _copy(consumer, read, ends, printer, out)
 
 
 @asynccontextmanager
@@ -93,10 +94,10 @@ async def _copy(
     ends: Mapping[TopicPartition, int],
     printer: LinePrinter,
     out: BinaryIO,
-) -> None:
+) -> int:
     """Print records, then commit them, until the group is at the ends or `number` records are printed."""
     await consumer.subscribe(read.topics[0] if len(read.topics) == 1 else read.topics, leader_only=not read.any_replica)
-    left = read.number
+    left, printed = read.number, 0
     while left != 0 and not (read.stops_at_end and await _is_at_end(consumer, ends)):
         records = await consumer.poll(POLL_RECORDS if left is None else min(left, POLL_RECORDS), timeout_ms=_POLL_MS)
         if records:
@@ -104,6 +105,8 @@ async def _copy(
             out.flush()
             await consumer.commit()
             left = None if left is None else left - len(records)
+            printed += len(records)
+    return printed
 
 
 async def _ends(cluster: Cluster, read: GroupRead) -> dict[TopicPartition, int]:

@@ -43,7 +43,8 @@ class PartitionOffsets(NamedTuple):
 
 
 class Sections(NamedTuple):
-    """What the options select. Without options: everything except settings that have their default."""
+    """The parts of a description that the options select. Without options: everything except settings that have their
+    default."""
 
     summary: bool
     configs: bool

@@ -67,10 +67,10 @@ async def list_unhealthy(
             views = {one.name: one for one in topics}
             return [(one, views[one.topic].partitions[one.partition], reasons[one]) for one in sorted(reasons)]
 
-        await shown_again(watch, ask, lambda found: _show(found, output))
+        await shown_again(watch, ask, lambda found: _show(found, conditions, output))
 
 
-def _show(found: Found, output: Format) -> None:
+def _show(found: Found, conditions: Sequence[str], output: Format) -> None:
     if output.is_data:
         print_data(
             output,
@@ -87,4 +87,4 @@ def _show(found: Found, output: Format) -> None:
         rows = [(at.topic, *partition_row(view), ", ".join(reasons)) for at, view, reasons in found]
         print_table(("TOPIC", *PARTITION_COLUMNS, "WHY"), rows)
     else:
-        talk("there is no such partition")
+        talk(f"no partition is {' or '.join(condition.replace('_', ' ') for condition in conditions)}")

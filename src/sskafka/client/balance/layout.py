@@ -13,7 +13,7 @@ class PlanError(Exception):
 
 
 class BrokerSite(NamedTuple):
-    """A broker as a place for replicas."""
+    """A broker that can have replicas."""
 
     node_id: int
     rack: str | None = None

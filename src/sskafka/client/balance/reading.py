@@ -18,7 +18,7 @@ from sskafka.model.ids import TopicPartition
 
 
 class BrokerDirectories(NamedTuple):
-    """What one broker says about its log directories."""
+    """The log directories of one broker, as the broker describes them."""
 
     replica_bytes: Mapping[TopicPartition, int]
     is_cordoned: bool

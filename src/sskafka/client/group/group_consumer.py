@@ -37,7 +37,7 @@ RebalanceCallback: TypeAlias = Callable[[list[TopicPartition]], Awaitable[object
 
 CLOSE_TIMEOUT_MS = 5_000
 ITERATION_POLL_MS = 100
-"""An iteration returns buffered records without a poll for so long at most."""
+"""Maximum time for which an iteration returns buffered records without a poll."""
 _RESET_TO = {"earliest": EARLIEST, "latest": LATEST}
 
 

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from math import inf
 
-from sskafka.client.cluster import Cluster
+from sskafka.client.cluster import FIRST_CONTACT_MS, Cluster
 from sskafka.client.connection import BrokerConnection
 from sskafka.client.coordinators import CoordinatorType, coordinator_connection
-from sskafka.client.errors import UnsupportedApiError, is_retriable
+from sskafka.client.errors import NobodyListensError, UnsupportedApiError, is_retriable
 from sskafka.client.group.classic_membership import ClassicMembership
 from sskafka.client.group.consumer_membership import ConsumerMembership
 from sskafka.client.group.membership import Membership, TopicSubscription
@@ -40,7 +40,7 @@ _RESPONSES: dict[type[Message], type[Message]] = {
     SyncGroupRequest: SyncGroupResponse,
 }
 JOIN_LAPSE_MS = 5_000
-"""The coordinator answers JoinGroup within the rebalance timeout; so much later it has not answered."""
+"""The coordinator answers JoinGroup within the rebalance timeout. This much later, the request has failed."""
 MISSING_TOPIC_REFRESH_MS = 1_000
 _MEMBERS_IN_LEAVE_FROM = 3
 _PATTERN_FROM = 1
@@ -83,11 +83,14 @@ class MemberDriver:
         self.kick()
 
     def lasting_failure(self) -> Exception | None:
-        """Return the last error if no request has been answered for `default.api.timeout.ms`."""
+        """Return the last error if no request has been answered for `default.api.timeout.ms`, or for `FIRST_CONTACT_MS`
+        if this client has never reached the cluster and connections are refused."""
         if self._failing_since_ms is None:
             return None
         lasted_ms = self._cluster.clock.monotonic_ms() - self._failing_since_ms
-        return self._failure if lasted_ms >= self._cluster.config.default_api_timeout_ms else None
+        is_alone = isinstance(self._failure, NobodyListensError)
+        limit_ms = FIRST_CONTACT_MS if is_alone else self._cluster.config.default_api_timeout_ms
+        return self._failure if lasted_ms >= limit_ms else None
 
     async def stop(self) -> None:
         if self._task is None:

@@ -1,4 +1,4 @@
-"""What runs beside the brokers of a local cluster: they stop after it, however it ends."""
+"""The workload of a local cluster: the brokers stop after it, however it ends."""
 
 import asyncio
 import os
@@ -13,14 +13,14 @@ from sskafka.cli import stop_signals
 from sskafka.cli.cluster.homes import find_cluster, wanted_ports
 from sskafka.cli.cluster.ports import ADR, ANY_PORT, HTTP, KAFKA, PortOption
 from sskafka.cli.cluster.readiness import Member
-from sskafka.cli.cluster.up import Guest, run_cluster
+from sskafka.cli.cluster.up import Workload, run_cluster
 
-WISHES = {KAFKA: PortOption(ANY_PORT), HTTP: PortOption(is_open=False), ADR: PortOption(is_open=False)}
+PORTS = {KAFKA: PortOption(ANY_PORT), HTTP: PortOption(is_open=False), ADR: PortOption(is_open=False)}
 
 
-def stay_with(directory: Path, guest: Guest) -> Coroutine[Any, Any, int]:
+def run_workload(directory: Path, workload: Workload) -> Coroutine[Any, Any, int]:
     cluster = find_cluster(directory, 1, 1)
-    return run_cluster(cluster, wanted_ports(cluster, WISHES), {}, guest=guest)
+    return run_cluster(cluster, wanted_ports(cluster, PORTS), {}, workload=workload)
 
 
 def has_ended(pid: int) -> bool:
@@ -35,40 +35,40 @@ def pid_of_broker(directory: Path) -> int:
     return int((directory / "broker-1" / "broker.pid").read_text())
 
 
-def test_a_guest_that_leaves_ends_the_cluster(tmp_path: Path) -> None:
+def test_a_workload_that_ends_ends_the_cluster(tmp_path: Path) -> None:
     pids: list[int] = []
 
-    async def guest(members: Sequence[Member], stopped: "asyncio.Future[signal.Signals]") -> None:
+    async def workload(members: Sequence[Member], stopped: "asyncio.Future[signal.Signals]") -> None:
         assert [member.node_id for member in members] == [1]
         pids.append(pid_of_broker(tmp_path))
         assert not has_ended(pids[0])
 
-    assert asyncio.run(stay_with(tmp_path, guest)) == 0
+    assert asyncio.run(run_workload(tmp_path, workload)) == 0
     assert has_ended(pids[0])
 
 
-def test_a_guest_that_fails_leaves_no_broker(tmp_path: Path) -> None:
+def test_a_workload_that_fails_leaves_no_broker(tmp_path: Path) -> None:
     pids: list[int] = []
 
-    async def guest(members: Sequence[Member], stopped: "asyncio.Future[signal.Signals]") -> None:
+    async def workload(members: Sequence[Member], stopped: "asyncio.Future[signal.Signals]") -> None:
         pids.append(pid_of_broker(tmp_path))
         raise RuntimeError("no Spark today")
 
     with pytest.raises(RuntimeError, match="no Spark today"):
-        asyncio.run(stay_with(tmp_path, guest))
+        asyncio.run(run_workload(tmp_path, workload))
     assert has_ended(pids[0])
 
 
-def test_brokers_wait_for_a_guest_that_has_heard_the_signal(tmp_path: Path) -> None:
+def test_brokers_wait_for_a_workload_that_has_heard_the_signal(tmp_path: Path) -> None:
     pids: list[int] = []
 
-    async def guest(members: Sequence[Member], stopped: "asyncio.Future[signal.Signals]") -> None:
+    async def workload(members: Sequence[Member], stopped: "asyncio.Future[signal.Signals]") -> None:
         pids.append(pid_of_broker(tmp_path))
         signal.raise_signal(signal.SIGINT)
         assert await stopped is signal.SIGINT
         assert not has_ended(pids[0])
 
-    assert asyncio.run(stay_with(tmp_path, guest)) == 130
+    assert asyncio.run(run_workload(tmp_path, workload)) == 130
     assert has_ended(pids[0])
 
 
@@ -76,12 +76,12 @@ def test_a_second_signal_waits_for_nobody(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(stop_signals, "ECHO_S", 0.0)
     pids: list[int] = []
 
-    async def guest(members: Sequence[Member], stopped: "asyncio.Future[signal.Signals]") -> None:
+    async def workload(members: Sequence[Member], stopped: "asyncio.Future[signal.Signals]") -> None:
         pids.append(pid_of_broker(tmp_path))
         signal.raise_signal(signal.SIGTERM)
         await stopped
         signal.raise_signal(signal.SIGTERM)
         await asyncio.Event().wait()
 
-    assert asyncio.run(stay_with(tmp_path, guest)) == 1
+    assert asyncio.run(run_workload(tmp_path, workload)) == 1
     assert has_ended(pids[0])
