@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Where the environment forbids bytecode, as in many containers, every broker that a test starts would compile all its sources.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help install compile wheels docs package-test deploy-test test-all test-compiled run lint types contracts unit long-test sim sink-sim test challenge clean
@@ -67,12 +69,14 @@ types: $(STAMP) ## Check types (mypy --strict)
 contracts: $(STAMP) ## Check the order of layers
 	$(BIN)/lint-imports --no-cache
 
-PIP_ONLY_TESTS := tests/unit tests/property tests/simulation tests/integration tests/hostile
+# The files with long tests come first: the short ones at the end keep all workers busy until the last of them.
+PIP_ONLY_TESTS := tests/integration tests/hostile tests/simulation tests/property tests/unit
+BY_FILE := -n 3 --dist loadfile --no-loadscope-reorder
 unit: $(STAMP) ## Run the tests, without the long ones
-	$(BIN)/pytest -q -n 3 --dist loadfile -m "not long" $(PIP_ONLY_TESTS)
+	$(BIN)/pytest -q $(BY_FILE) -m "not long" $(PIP_ONLY_TESTS)
 
 long-test: $(STAMP) ## Run the long tests: clusters that grow, shrink, move and break (they need nothing but pip, too)
-	$(BIN)/pytest -q -n 3 --dist loadfile -m long $(PIP_ONLY_TESTS)
+	$(BIN)/pytest -q $(BY_FILE) -m long $(PIP_ONLY_TESTS)
 
 sim: $(STAMP) ## Simulate 10,000 quorums (SEED=123 replays one)
 	SEEDS=$${SEEDS:-10000} $(BIN)/pytest -q -n 2 tests/simulation

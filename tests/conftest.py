@@ -28,8 +28,9 @@ _FAILED = pytest.StashKey[list[Path]]()
 _KEPT = pytest.StashKey[Path]()
 _SLOW_TURNS = pytest.StashKey[SlowTurns]()
 
-settings.register_profile("any-machine", settings.default, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any-machine")  # on a busy machine the generation of any input may take seconds
+# On a busy machine the generation of any input may take seconds, and so may any example.
+settings.register_profile("any-machine", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any-machine")
 
 _helpers = {path.stem for path in TESTS.rglob("*.py") if not path.stem.startswith("test_")}
 pytest.register_assert_rewrite(*sorted(_helpers - {"conftest", "__init__"}))
@@ -49,15 +50,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if not os.environ.get("CI"):
         return
     for item in items:
-        if STARTS_PROCESSES & set(item.path.relative_to(TESTS).parts):
+        if _starts_processes(item):
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
+def _starts_processes(item: pytest.Item) -> bool:
+    return not STARTS_PROCESSES.isdisjoint(item.path.relative_to(TESTS).parts)
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
     own: Path | None = getattr(item, "funcargs", {}).get("tmp_path")
     yield
-    slow = item.config.stash[_SLOW_TURNS].take([*([own] if own else []), *_shared_directories(item.config)])
+    shared = _shared_directories(item.config) if _starts_processes(item) else []
+    is_end_of_file = nextitem is None or nextitem.path != item.path
+    slow = item.config.stash[_SLOW_TURNS].take([own] if own else [], shared, is_end_of_file=is_end_of_file)
     if slow:
         pytest.fail("a request kept all clients of a broker waiting:\n" + "\n".join(slow), pytrace=False)
 
@@ -67,7 +74,7 @@ def _shared_directories(config: pytest.Config) -> list[Path]:
     factory: pytest.TempPathFactory | None = getattr(config, "_tmp_path_factory", None)
     if factory is None or factory._basetemp is None:
         return []
-    return [path for path in factory._basetemp.iterdir() if path.is_dir() and not path.name.startswith("test_")]
+    return [path for path in factory._basetemp.iterdir() if not path.name.startswith("test_") and path.is_dir()]
 
 
 @pytest.hookimpl(wrapper=True)

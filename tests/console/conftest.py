@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -22,6 +23,7 @@ with warnings.catch_warnings():
 
 from browser import DESKTOP, Browser, forget_everything, start_chromium
 from console_cluster import ConsoleCluster, start_console_cluster
+from one_worker import one_worker_at_a_time
 from selenium import webdriver
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,8 +53,9 @@ def _install_chromium() -> None:
 
 @pytest.fixture(scope="session")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    if _chromium() is None:
-        _install_chromium()
+    with one_worker_at_a_time():
+        if _chromium() is None:
+            _install_chromium()
     programs = _chromium()
     if programs is None:
         pytest.skip("there is no chromium with chromedriver, and it cannot be installed here")
@@ -62,18 +65,23 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrom
     driver.quit()
 
 
+def _fetch_axe() -> None:
+    AXE.parents[1].mkdir(parents=True, exist_ok=True)
+    packed = f"axe-core-{AXE_VERSION}.tgz"
+    commands = (
+        ["npm", "pack", "--silent", f"axe-core@{AXE_VERSION}"],
+        ["tar", "xzf", packed, "package/axe.min.js"],
+    )
+    for command in commands:
+        subprocess.run(command, cwd=AXE.parents[1], check=False, timeout=120, stdout=subprocess.DEVNULL)
+
+
 @pytest.fixture(scope="session")
 def axe() -> str | None:
     """The script of axe-core, from npm; None where npm cannot fetch it."""
-    if not AXE.exists() and shutil.which("npm"):
-        AXE.parents[1].mkdir(parents=True, exist_ok=True)
-        packed = f"axe-core-{AXE_VERSION}.tgz"
-        commands = (
-            ["npm", "pack", "--silent", f"axe-core@{AXE_VERSION}"],
-            ["tar", "xzf", packed, "package/axe.min.js"],
-        )
-        for command in commands:
-            subprocess.run(command, cwd=AXE.parents[1], check=False, timeout=120, stdout=subprocess.DEVNULL)
+    with one_worker_at_a_time():
+        if not AXE.exists() and shutil.which("npm"):
+            _fetch_axe()
     return AXE.read_text(encoding="utf-8") if AXE.exists() else None
 
 

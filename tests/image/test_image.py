@@ -1,76 +1,19 @@
-"""The image, built from the Dockerfile and run by podman: clients outside reach it at its published ports.
-
-If no registry can be reached, a Debian with its own Python stands in for the base image. Its size is another one, so
-that only what the Dockerfile adds is checked then.
-"""
+"""The image, built from the Dockerfile and run by podman: clients outside reach it at its published ports."""
 
 import logging
-import shutil
 import subprocess
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import yaml
-from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient
 from engine import BASE, ROOT, Engine
+from outside import SECONDS_MAX, addresses, read, write
 from tests.integration.free_ports import free_ports
 from tests.integration.waiting import wait_until
 
-PROGRAMS = ("buildah", "podman", "podman-compose", "runc", "debootstrap", "catatonit", "iptables")
 IMAGE_BYTES_MAX = 200_000_000
-ADDED_BYTES_MAX = 85_000_000
-SECONDS_MAX = 120
+ADDED_BYTES_MAX = 65_000_000
 
 log = logging.getLogger(__name__)
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[Engine]:
-    missing = [program for program in PROGRAMS if shutil.which(program) is None]
-    if missing:
-        pytest.fail(f"install {', '.join(missing)} first")
-    engine = Engine(Path(tempfile.mkdtemp(prefix="sskafka-image-")))
-    try:
-        yield engine
-    finally:
-        engine.close()
-
-
-@pytest.fixture(scope="module")
-def has_real_base(engine: Engine) -> bool:
-    """Build the image, and return whether it is based on the image that the Dockerfile names."""
-    pulled = engine.has_pulled_base()
-    if not pulled:
-        engine.import_stand_in()
-    engine.build()
-    return pulled
-
-
-def write(bootstrap: str, value: bytes) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all"})
-    producer.produce("orders", value)
-    assert producer.flush(SECONDS_MAX) == 0
-
-
-def read(bootstrap: str, count: int) -> list[bytes]:
-    options = {"bootstrap.servers": bootstrap, "group.id": "billing", "auto.offset.reset": "earliest"}
-    consumer = Consumer({**options, "enable.auto.commit": False})
-    consumer.subscribe(["orders"])
-    records = [consumer.poll(SECONDS_MAX) for _ in range(count)]
-    consumer.close()
-    return sorted(record.value() for record in records)
-
-
-def addresses(bootstrap: str) -> list[str]:
-    """Return the addresses that a client at `bootstrap` is told, by broker id."""
-    try:
-        brokers = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(timeout=5).brokers
-    except Exception:  # the broker has not started yet
-        return []
-    return [f"{brokers[number].host}:{brokers[number].port}" for number in sorted(brokers)]
 
 
 def is_healthy(engine: Engine, container: str) -> bool:

@@ -4,14 +4,11 @@ Every test of a client runs against both kinds of broker: Apache Kafka proves th
 program that cannot be had here skips the tests that need it, with the reason.
 """
 
-import fcntl
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +26,7 @@ from benchmarks.apache_kafka import KafkaLibs, resolve_kafka_libs
 from benchmarks.brokers import Broker, BrokerKind, apache_kafka_kind, sskafka_kind
 from benchmarks.maven import UnavailableError
 from benchmarks.spark_kafka import resolve_spark_kafka_jars, spark_jars
+from one_worker import one_worker_at_a_time
 from programs import APACHE_KAFKA, SSKAFKA, JavaTools, Kcat
 from spark_fixtures import PY4J_LEAVES, bootstrap, brokers, new_topic, produce, session
 
@@ -78,14 +76,6 @@ def kcat_program() -> str:
     return program
 
 
-@contextmanager
-def one_worker_at_a_time() -> Iterator[None]:
-    """Let one worker of pytest-xdist install or fetch a program while the others wait for it."""
-    with (Path(tempfile.gettempdir()) / f"sskafka-interop-{os.getuid()}.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
 def install_kcat() -> None:
     for command in (["apt-get", "update", "-qq"], ["apt-get", "install", "-y", "-qq", "kcat"]):
         subprocess.run(command, capture_output=True, timeout=INSTALL_SECONDS_MAX, check=False)
@@ -129,7 +119,8 @@ def topic() -> str:
 def official_jars() -> str:
     """The value of `spark.jars` that brings Spark's own Kafka connector."""
     try:
-        return spark_jars(resolve_spark_kafka_jars())
+        with one_worker_at_a_time():
+            return spark_jars(resolve_spark_kafka_jars())
     except UnavailableError as reason:
         pytest.skip(f"Spark's own Kafka connector is not available: {reason}")
 

@@ -7,11 +7,14 @@
     `$ sskafka cluster up`   so does a cluster
     `# ... Ctrl+C ...`       behind a command: it runs until it is stopped; it must print something and still run
     localhost:9092           is replaced by the address of the broker that runs; so are the ports 8080, 8001 and 9180
+    `python client/...`      has the addresses of the brokers that run, and finds keys and payloads at its input
 
 A comment before a block says what else is to be known, which readers of the source see:
 
     <!-- not run: needs Docker -->     nothing runs the block, for a reason that holds on any machine
-    <!-- with Spark -->                tests/pages runs the block: `make spark-pages`
+    <!-- with Spark -->                tests/pages runs the block: `make spark-test`
+    <!-- with Kafka's tools -->        tests/interop runs the block: `make interop`
+    <!-- with containers -->           tests/image runs the block: `make image-test`
     <!-- endless -->                   a Python program that runs until it is stopped
     <!-- file: NAME -->                the content of a file for the blocks below
 """
@@ -22,7 +25,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -33,11 +36,12 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^(?:<!-- ([^>]+) -->\n+)?```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"\s{2,}#\s(.*)$")
 VARIABLE = re.compile(r"(?:export )?([A-Z_]+)=(.*)")
+FILE = "file: "
 LINE_SECONDS_MAX = 120
 PAGE_SECONDS_MAX = 400
+"""On a machine that does much else; a page needs a quarter of a minute."""
 SETTLED_SECONDS_MAX = 20
 LOOKS = re.compile(r"^sskafka \w+ (describe|list|lag|status)\b")
-"""On a machine that does much else; a page needs a quarter of a minute."""
 STILL_RUNS_S = 0.5
 STOP_SECONDS_MAX = 10
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", ".")
@@ -51,7 +55,7 @@ if inspect.iscoroutine(result):
 LEFT_OUT = {
     "pip install": "the environment of the test has it",
     "kcat": "is not from PyPI; make interop runs it",
-    "docker": "needs a container engine",
+    "docker": "needs a container engine; make image-test runs it",
 }
 """Beginnings of lines that are not run, and why."""
 CURL_SETTINGS = Path(__file__).parent / "curl"
@@ -59,6 +63,9 @@ CURL_SETTINGS = Path(__file__).parent / "curl"
 NEEDS_TERMINAL = re.compile(r"sskafka user add (?!.*--password)")
 TERMINAL = Path(__file__).parent / "page_terminal.py"
 PASSWORD = "alice-secret"
+LAB_SCRIPT = re.compile(r"\bpython (client/\w+\.py)")
+TYPED = {"client/produce.py": "".join(f"key-{number}\nhello\n" for number in range(10))}
+"""What a reader types into a program: a key and a payload for each partition."""
 
 
 class PageBlock(NamedTuple):
@@ -83,7 +90,9 @@ def blocks_of(page: Path) -> Iterator[PageBlock]:
 
 
 def is_run(block: PageBlock) -> bool:
-    """Return whether a test without Spark runs the block."""
+    """Return whether a test without Spark runs the block, or writes it to a file."""
+    if block.mark.startswith(FILE):
+        return True
     return block.language in {"python", "console"} and block.mark in {"", "endless"}
 
 
@@ -117,13 +126,19 @@ class PageRun:
     """Runs pages in a directory. The server that a page has started runs until the next one, or until the end."""
 
     def __init__(
-        self, directory: Path, *, at: Addresses | None = None, line_seconds_max: float = LINE_SECONDS_MAX
+        self,
+        directory: Path,
+        *,
+        at: Addresses | None = None,
+        line_seconds_max: float = LINE_SECONDS_MAX,
+        left_out: Iterable[str] = LEFT_OUT,
     ) -> None:
-        """`at`: brokers that run already."""
+        """`at`: brokers that run already. `left_out`: beginnings of lines that are not run."""
         self.directory = directory
         self._server: PageServer | None = None
         self._at = at
         self._line_seconds_max = line_seconds_max
+        self._left_out = tuple(left_out)
         self._variables: dict[str, str] = {}
         self._stack = ExitStack()
 
@@ -143,7 +158,9 @@ class PageRun:
         return len(run)
 
     def run_block(self, block: PageBlock) -> None:
-        if block.language == "python":
+        if block.mark.startswith(FILE):
+            (self.directory / block.mark.removeprefix(FILE)).write_text(block.text, encoding="utf-8")
+        elif block.language == "python":
             self._run_python(block)
         else:
             self.run_console(block.text)
@@ -161,7 +178,7 @@ class PageRun:
         self._call([sys.executable, *program, str(example)], Command(block.text, [], block.mark == "endless"))
 
     def _run_command(self, command: Command) -> None:
-        if command.line.startswith(tuple(LEFT_OUT)):
+        if command.line.startswith(self._left_out):
             return
         if is_server(command.line):
             self._start_server(command)
@@ -199,6 +216,7 @@ class PageRun:
             return text
         text = re.sub(r"(localhost:909[2-4],?)+", self._at.bootstrap, text)
         text = re.sub(r"localhost:(8080|8001)", self._at.http, text)
+        text = LAB_SCRIPT.sub(rf"python {ROOT}/\1 -b {self._at.lab}", text)
         return text.replace("localhost:9180", self._at.adr)
 
     def _environment(self) -> dict[str, str]:
@@ -243,7 +261,7 @@ class PageRun:
                 words,
                 cwd=self.directory,
                 env=self._environment(),
-                stdin=subprocess.DEVNULL,
+                input=next((text for program, text in TYPED.items() if program in command.line), ""),
                 capture_output=True,
                 text=True,
                 timeout=self._line_seconds_max,

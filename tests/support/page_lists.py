@@ -18,6 +18,7 @@ FIRST_PAGES = {
     "docs/metrics.md": "",
 }
 CLIENT_PAGES = {
+    "docs/lab.md": "",
     "docs/testing.md": "",
     "docs/clients.md": ORDERS + "$ sskafka topic create refunds\n" + WRITE_ALWAYS.format("orders"),
     "docs/groups.md": ORDERS
@@ -56,4 +57,14 @@ SPARK_PAGES = {
     "docs/deploy-spark.md": "tests/pages/test_deploy_page.py",
     "docs/pipelines.md": "tests/pages/test_pipelines_page.py",
 }
-"""Pages that `make spark-pages` runs, and the tests that do so."""
+"""Pages that `make spark-pages` runs, the first and the last also `make spark-test`, and the tests that do so."""
+KAFKA_PAGES = dict.fromkeys(("README.md", "docs/acls.md", "docs/quotas.md"), "tests/interop/test_page_lines.py")
+"""Pages with lines for Apache Kafka's tools or kcat, which `make interop` runs."""
+CONTAINER_LINES = {
+    "docker build -t sskafka .": (),
+    "docker run -p 9092:9092 sskafka": ("localhost:9092",),
+    "docker run -p 9092:9092 -e SSKAFKA_ADVERTISED_LISTENERS=PLAINTEXT://my-host:9092 sskafka": ("my-host:9092",),
+    "docker compose -f deploy/docker-compose.yaml up --build": ("localhost:9092", "localhost:9093", "localhost:9094"),
+    "docker compose up --build": (),
+}
+"""Lines of all pages that tests/image/test_docker_lines.py runs, and the Kafka addresses that clients are told then."""

@@ -16,12 +16,16 @@ FREE_PORTS = {
     "sskafka cluster up": "--kafka-port 0 --http-port 0",
 }
 QUICK = "--set offsets.topic.num.partitions=1 --set group.initial.rebalance.delay.ms=0"
+TOKENS = "--set delegation.token.secret.key=pages"
+"""What docs/security.md tells its reader to set on every node."""
 
 
 class Addresses(NamedTuple):
     bootstrap: str
     http: str
     adr: str
+    lab: str = ""
+    """The HTTP addresses of all brokers, as the lab's scripts take them: `1@localhost:8001,...`."""
 
 
 def is_server(line: str) -> bool:
@@ -35,7 +39,8 @@ class PageServer:
         (ports,) = (options for command, options in FREE_PORTS.items() if line.startswith(command))
         if "--secure" in line and line.startswith("sskafka start"):
             ports = ports.replace("PLAINTEXT:", "SASL_SSL:")
-        self._line = f"exec {line} {ports} {QUICK}"
+        tokens = TOKENS if "--secure" in line else ""
+        self._line = f"exec {line} {ports} {QUICK} {tokens}"
         self._directory = directory
         self._environment = environment
         self._log = directory / "server.log"
@@ -65,7 +70,9 @@ class PageServer:
         assert self._ready.startswith("READY "), f"{self._line}\n{self.printed}"
         words = dict(word.split("=", 1) for word in self._ready.split()[1:])
         adr = re.search(r"^ *adr +(\S+)$", self.printed, re.MULTILINE)
-        return Addresses(words["bootstrap"], words.get("http", "").split(",")[0], adr[1] if adr else "")
+        http = words.get("http", "").split(",")
+        lab = ",".join(f"{number}@{address}" for number, address in enumerate(http, 1))
+        return Addresses(words["bootstrap"], http[0], adr[1] if adr else "", lab)
 
     def stop(self) -> None:
         process, self._process = self._process, None

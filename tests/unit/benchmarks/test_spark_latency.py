@@ -1,10 +1,13 @@
 """Aggregation of the rounds of the latency benchmark."""
 
+import argparse
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("pyarrow")
 
-from benchmarks.spark_latency import OURS, PLAIN, Figures, Round, lines
+from benchmarks.spark_latency import BEFORE, OURS, PLAIN, Figures, Round, environment_of, lines
 
 
 def test_figures_are_percentiles_over_all_rounds_and_medians_of_the_rest() -> None:
@@ -23,3 +26,9 @@ def test_the_goal_compares_the_medians(plain_ms: float, verdict: str) -> None:
     shown = list(lines(figures))
     assert shown[-1].endswith(verdict)
     assert "rows/s 2.00x, start 0.50x" in shown[-2]
+
+
+def test_the_pipeline_of_another_checkout_runs_with_its_own_source(tmp_path: Path) -> None:
+    options = argparse.Namespace(before=str(tmp_path))
+    assert environment_of(BEFORE, options)["PYTHONPATH"] == str(tmp_path / "src")
+    assert str(tmp_path) not in environment_of(OURS, options).get("PYTHONPATH", "")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from page_blocks import ROOT, PageBlock, blocks_of, is_run
-from page_lists import OWN_TESTS, PAGES, SPARK_PAGES
+from page_blocks import FILE, LEFT_OUT, ROOT, PageBlock, blocks_of, commands_of, is_run
+from page_lists import CONTAINER_LINES, KAFKA_PAGES, OWN_TESTS, PAGES, SPARK_PAGES
 
 from sskafka.client.config import ConnectionConfig, configured, unknown_properties
 from sskafka.model.properties import parse_properties
@@ -17,16 +17,11 @@ from sskafka.pipelines.files.cases import load_cases
 from sskafka.pipelines.files.pipeline import load_pipeline
 from sskafka.pipelines.files.variables import FileOptions
 
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [str(page.relative_to(ROOT)) for page in sorted((*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")))]
 REASONS = (
-    "needs Apache Kafka",
-    "needs Docker",
-    "needs Kubernetes",
     "needs a broker with mistakes",
-    "needs a login",
-    "needs a second machine",
+    "needs a registry of images",
     "needs systemd",
-    "needs the login of",
     "takes minutes",
 )
 """With which a reason begins: it holds on any machine that runs the tests."""
@@ -34,6 +29,7 @@ WITHOUT_TEST = ("takes minutes",)
 """Reasons that may stand alone; the others name a test that shows the same."""
 PAGE_MARKS = ("settings", "file: ", "run", "serve until: ", "output")
 """Of the pages that tests/pages runs (tests/pages/page.py), and tests with YARN and Kubernetes."""
+FENCE = re.compile(r"^[ \t>]*(?:`{3}|~{3})", re.MULTILINE)
 COMMAND = re.compile(r"^(\$ |sskafka |kafka-[a-z-]+\.sh |make |curl |docker )", re.MULTILINE)
 PIPELINE = {
     "name": "orders",
@@ -59,13 +55,18 @@ def is_checked(page: str, block: PageBlock) -> bool:
         return True
     if page in SPARK_PAGES and (block.mark.startswith(PAGE_MARKS) or block.mark == "with Spark"):
         return True
+    lines = [command.line for command in commands_of(block.text)]
+    if block.mark == "with containers":
+        return set(lines) <= set(CONTAINER_LINES)
+    if block.mark == "with Kafka's tools":
+        return page in KAFKA_PAGES and all(line.startswith("kafka-") for line in lines)
     match block.language:
         case "console":
             return (page in PAGES and is_run(block)) or (page in OWN_TESTS and not block.mark)
         case "python":
             return page in PAGES and is_run(block)
         case "properties":
-            return block.mark in {"", "properties of a client"}
+            return block.mark in {"", "properties of a client"} or (page in PAGES and is_run(block))
         case "yaml" | "json":
             return not block.mark or block.mark.startswith("file: ")
         case "":
@@ -95,8 +96,39 @@ def test_a_block_that_is_not_run_has_a_reason_that_holds_anywhere(page: str) -> 
 
 
 def test_the_lists_name_pages_and_tests_that_exist() -> None:
-    assert set(PAGES) | set(OWN_TESTS) | set(SPARK_PAGES) <= set(DOCUMENTS)
-    assert all((ROOT / test).is_file() for test in (*OWN_TESTS.values(), *SPARK_PAGES.values()))
+    assert set(PAGES) | set(OWN_TESTS) | set(SPARK_PAGES) | set(KAFKA_PAGES) <= set(DOCUMENTS)
+    tests = (*OWN_TESTS.values(), *SPARK_PAGES.values(), *KAFKA_PAGES.values())
+    assert all((ROOT / test).is_file() for test in tests)
+
+
+@pytest.mark.parametrize("page", DOCUMENTS)
+def test_a_line_that_is_left_out_runs_elsewhere(page: str) -> None:
+    for block in blocks_of(ROOT / page):
+        if not is_run(block):
+            continue
+        lines = [command.line for command in commands_of(block.text)]
+        left_out = [line for line in lines if line.startswith(tuple(LEFT_OUT))]
+        assert not lines or left_out != lines, f"{page}:{block.line}: nothing of it is run"
+        for line in left_out:
+            if line.startswith("docker"):
+                assert line in CONTAINER_LINES, f"{page}:{block.line}: {line}"
+            if line.startswith("kcat"):
+                assert page in KAFKA_PAGES, f"{page}:{block.line}: {line}"
+
+
+@pytest.mark.parametrize("page", DOCUMENTS)
+def test_every_fence_begins_or_ends_a_block(page: str) -> None:
+    """A block that is indented, or has options behind its language, would be seen by none of these tests."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert len(FENCE.findall(text)) == 2 * sum(1 for _ in blocks_of(ROOT / page))
+
+
+def test_an_example_without_a_test_would_be_found() -> None:
+    examples = {"console": "$ sskafka topic list\n", "sh": "ls\n", "python": "1\n", "": "$ make test\n"}
+    for language, text in examples.items():
+        assert not is_checked("docs/comparison.md", PageBlock(language, text, "", 1)), language
+    assert not is_checked("README.md", PageBlock("console", "$ docker ps\n", "with containers", 1))
+    assert not is_checked("README.md", PageBlock("console", "$ ls\n", "with Kafka's tools", 1))
 
 
 def test_a_page_of_a_list_has_something_to_run() -> None:
@@ -136,8 +168,9 @@ def test_an_unknown_setting_would_be_found() -> None:
 
 
 def test_clients_accept_their_properties() -> None:
-    found = [block for _, block in blocks("properties") if block.mark == "properties of a client"]
-    assert len(found) == 1
+    marks = ("properties of a client", f"{FILE}alice.properties")
+    found = [block for _, block in blocks("properties") if block.mark in marks]
+    assert len(found) == 2
     for block in found:
         properties = parse_properties(block.text)
         assert unknown_properties(properties) == {}
