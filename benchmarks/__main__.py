@@ -11,6 +11,7 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.apache_kafka import resolve_kafka_libs
@@ -35,6 +36,8 @@ def main() -> int:
     known = REPLICATED_SCENARIOS if arguments.brokers > 1 else (*SCENARIOS, *TLS_SCENARIOS)
     scenarios = [scenario for scenario in known if scenario.key in arguments.scenarios]
     extent = QUICK if arguments.quick else FULL
+    if arguments.rounds:
+        extent = replace(extent, rounds=arguments.rounds)
     try:
         results = _measure(arguments, scenarios, extent)
     except (UnavailableError, NotReadyError, LoadFailedError) as error:
@@ -48,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     keys = [scenario.key for scenario in (*SCENARIOS, *TLS_SCENARIOS, *REPLICATED_SCENARIOS)]
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--quick", action="store_true", help="about a quarter of the time, less accurate")
+    common.add_argument("--rounds", type=int, metavar="N", help="counted rounds; more of them for a noisy machine")
     common.add_argument("--scenarios", nargs="+", choices=keys, default=keys, metavar="KEY", help=", ".join(keys))
     common.add_argument(
         "--dir", type=Path, default=ROOT / "build" / "bench", help="directory for the logs of the brokers"

@@ -13,7 +13,7 @@ spark-kafka: $(STAMP) ## Fetch Spark's own Kafka connector from Maven Central in
 interop: $(STAMP) ## Run the tests with kcat, franz-go and Apache Kafka's tools (needs java, mvn, go; installs kcat when root)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/interop --ignore-glob='*/test_spark_*' $(PYTEST_OPTIONS)
 
-spark-interop: $(STAMP) ## Run the tests with Spark's own Kafka connector, beside ours, and with YARN (needs java, mvn)
+spark-interop: $(STAMP) ## Run the tests with Spark's own Kafka connector, beside ours (needs java, mvn)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(filter-out $(YARN_TEST),$(wildcard tests/interop/test_spark_*.py)) $(PYTEST_OPTIONS)
 
 yarn-test: $(STAMP) ## Send a pipeline to a YARN cluster with HDFS, as docs/deploy-spark.md does (6 minutes; needs java, mvn)
