@@ -4,7 +4,7 @@ Decisions take effect at once: records are kept, replayed where they ask for it,
 new shard from the log, as another broker would.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
@@ -18,7 +18,9 @@ from sskafka.groups.consumer_group import Topic
 from sskafka.groups.group import OffsetCommitter
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.members import Client
+from sskafka.groups.offset_deletion import DeleteOffsets, OffsetDeletion
 from sskafka.groups.offset_requests import FetchedOffset, OffsetCommit
+from sskafka.groups.offsets import CommittedOffset
 from sskafka.groups.pattern_resolution import ResolvePatterns
 from sskafka.groups.shard import GroupCoordinatorShard
 from sskafka.groups.target_assignment import ComputeTarget, NewTarget, compute
@@ -102,6 +104,8 @@ class GroupLab:
         """Target assignments that were asked for, by group, and their computations once they have begun."""
         self.patterns: dict[str, ResolvePatterns] = {}
         """Groups whose patterns are to be resolved."""
+        self.deletions: dict[OffsetDeletion, Iterator[tuple[str, list[TopicPartition]]]] = {}
+        """Deletions of offsets that were asked for, and what they still have to look at."""
         self._uuids = count(1)
         self._make_shard()
 
@@ -133,9 +137,11 @@ class GroupLab:
             if isinstance(effect, Respond):
                 effect.completion.answer(effect.response)
             else:
-                assert isinstance(effect, ComputeTarget | ResolvePatterns)
+                assert isinstance(effect, ComputeTarget | ResolvePatterns | DeleteOffsets)
                 if isinstance(effect, ComputeTarget):
                     self.targets.setdefault(effect.group_id, None)
+                elif isinstance(effect, DeleteOffsets):
+                    self.deletions.setdefault(effect.deletion, effect.deletion.parts())
                 else:
                     self.patterns[effect.group_id] = effect
 
@@ -153,6 +159,20 @@ class GroupLab:
             except StopIteration as stop:
                 del self.targets[group_id]
                 self.take(self.shard.consumer.install(stop.value, self.time.now_ms()))
+
+    def step_deletions(self) -> None:
+        """Take one step of every deletion of offsets that was asked for."""
+        for deletion, parts in list(self.deletions.items()):
+            part = next(parts, None)
+            if part is not None:
+                self.take(deletion.tombstones(*part))
+            else:
+                del self.deletions[deletion]
+                self.take(self.shard.deletions.finish(deletion))
+
+    def finish_deletions(self) -> None:
+        while self.deletions:
+            self.step_deletions()
 
     def finish_patterns(self) -> None:
         for group_id, wanted in list(self.patterns.items()):
@@ -181,6 +201,7 @@ class GroupLab:
 
     def fail_over(self) -> None:
         self.timers.pending.clear()
+        self.deletions.clear()
         for completion in self.shard.stop():
             completion.refuse(ErrorCode.NOT_COORDINATOR)
         self._make_shard()
@@ -286,6 +307,9 @@ class GroupLab:
     def fetched(self, partition: int = 0, require_stable: bool = False, group_id: str = GROUP) -> FetchedOffset:
         wanted = TopicPartition("t", partition)
         return self.shard.offset_requests.fetch(group_id, [wanted], require_stable)[wanted]
+
+    def fetched_at(self, group_id: str, partition: TopicPartition) -> CommittedOffset | None:
+        return self.shard.offset_requests.fetch(group_id, [partition], require_stable=False)[partition].offset
 
     def committed(self, partition: int = 0, group_id: str = GROUP) -> int | None:
         found = self.fetched(partition, group_id=group_id).offset

@@ -118,6 +118,8 @@ class CoordinatorContext(Generic[S]):
         self._end_offset = log.log_end_offset  # the offset after the last append
         self._put_off: list[Operation[S]] = []
         self._is_retry_due = False
+        self.after_load: Operation[S] | None = None
+        """Runs, as with `write_eventually`, whenever the log was loaded, also after a rollback."""
         self._load()
 
     # -- requests
@@ -382,6 +384,8 @@ class CoordinatorContext(Generic[S]):
             self._give_up(unable)
         else:
             self._take(decision)
+            if self.after_load is not None:
+                self._put_off.append(self.after_load)
             self._work_off()
 
     def _give_up(self, error: BaseException) -> None:

@@ -119,7 +119,7 @@ class GroupCoordinator:
 
     def _context_begun(self, context: CoordinatorContext[GroupCoordinatorShard]) -> None:
         """Delete the offsets of deleted topics, because the previous coordinator may not have done so."""
-        context.write_eventually(lambda shard, now_ms: shard.topics_missing(self.topics))
+        context.after_load = lambda shard, now_ms: shard.topics_missing(self.topics)
 
     def samples(self) -> Iterator[Sample]:
         """Yield metrics of the groups: classic groups by state under Kafka's older names, all by protocol and state."""
@@ -189,7 +189,7 @@ class GroupCoordinator:
 
     def delete_group(self, group_id: str, completion: Completion) -> None:
         """Delete a group. The answer is ErrorCode.NONE."""
-        self._write(group_id, lambda shard, now_ms: shard.delete_group(group_id), completion)
+        self._write(group_id, lambda shard, now_ms: shard.delete_group(group_id, completion), completion)
 
     def describe_timeline(
         self, group_id: str, describe: Callable[[Iterable[GroupEvent]], Any], completion: Completion

@@ -4,15 +4,15 @@ Requests have topic names here; the server resolves topic ids.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from sskafka.groups.classic_group import ClassicGroup
 from sskafka.groups.consumer_group import Topics
 from sskafka.groups.group import Group, OffsetCommitter
 from sskafka.groups.group_settings import GroupSettings
-from sskafka.groups.log_records import GroupResult, OffsetRecord, Record
+from sskafka.groups.log_records import OffsetRecord, Record
 from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset, OffsetStore
-from sskafka.model.coordination import CoordinatorResult
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition, Uuid
 
@@ -88,13 +88,12 @@ class OffsetRequests:
     ) -> dict[TopicPartition, FetchedOffset]:
         """Return committed offsets; all of them if `partitions` is None. With `require_stable`, offsets that an open
         transaction may change are refused."""
-        committed = self._offsets.committed(group_id)
         unstable = self._offsets.pending_partitions(group_id) if require_stable else set()
-        wanted = committed if partitions is None else partitions
+        wanted = self._offsets.visible(group_id) if partitions is None else partitions
         return {
             partition: FetchedOffset(None, ErrorCode.UNSTABLE_OFFSET_COMMIT)
             if partition in unstable
-            else FetchedOffset(committed.get(partition))
+            else FetchedOffset(self._offsets.visible_offset(group_id, partition))
             for partition in wanted
         }
 
@@ -117,17 +116,13 @@ class OffsetRequests:
     def delete_all(self, group_id: str) -> list[Record]:
         return [OffsetRecord(group_id, partition) for partition in self._offsets.partitions_of(group_id)]
 
-    def delete_topics(self, topics: set[str]) -> GroupResult:
-        """Delete the offsets of deleted topics. They must not apply to a new topic of the same name."""
-        return CoordinatorResult(
-            records=[
-                OffsetRecord(group_id, partition)
-                for group_id in self._offsets.groups_of(topics)
-                for partition in self._offsets.partitions_of(group_id)
-                if partition.topic in topics
-            ],
-            is_divisible=True,
-        )
+    def delete_topics(self, topics: AbstractSet[str]) -> list[Record]:
+        return [
+            OffsetRecord(group_id, partition)
+            for group_id in self._offsets.groups_of(topics)
+            for partition in self._offsets.partitions_of(group_id)
+            if partition.topic in topics
+        ]
 
     # -- expiry
 

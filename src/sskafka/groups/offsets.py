@@ -5,6 +5,9 @@
 
 The order in the log decides. An offset that was committed outside of the transaction after a pending one is not
 overwritten when the transaction commits, and a pending offset that was deleted does not come back.
+
+Offsets that are being deleted (offset_deletion.py) are hidden: those of a group or topic that were written up to some
+order. `visible` and `visible_offset` leave them out.
 """
 
 from collections.abc import Iterable
@@ -32,14 +35,18 @@ Offsets = dict[TopicPartition, CommittedOffset]
 
 
 class OffsetStore:
-    __slots__ = ("_by_topic", "_committed", "_order", "_pending")
+    __slots__ = ("_by_topic", "_committed", "_hidden_groups", "_hidden_topics", "_pending", "order")
 
     def __init__(self) -> None:
         self._committed: dict[str, Offsets] = {}
         self._pending: dict[int, dict[str, Offsets]] = {}
         self._by_topic: dict[str, dict[str, int]] = {}
         """By topic and group: the number of offsets, committed and pending. Topics are deleted without a search."""
-        self._order = 0
+        self._hidden_groups: dict[str, int] = {}
+        self._hidden_topics: dict[str, int] = {}
+        """By group or topic: the order up to which its offsets are hidden."""
+        self.order = 0
+        """The order of the offset or tombstone that was written last."""
 
     # -- replay
 
@@ -47,13 +54,13 @@ class OffsetStore:
         self, group_id: str, partition: TopicPartition, offset: CommittedOffset | None, producer_id: int
     ) -> None:
         """Replay an offset, or its tombstone (None). A producer id of -1 means: no transaction."""
-        self._order += 1
+        self.order += 1
         if offset is not None:
             offsets = self._committed if producer_id < 0 else self._pending.setdefault(producer_id, {})
             of_group = offsets.setdefault(group_id, {})
             if partition not in of_group:
                 self._count(partition.topic, group_id, 1)
-            of_group[partition] = offset._replace(order=self._order)
+            of_group[partition] = offset._replace(order=self.order)
             return
         for offsets in (self._committed, *self._pending.values()):
             known = offsets.get(group_id)
@@ -76,7 +83,7 @@ class OffsetStore:
             del self._by_topic[topic]
 
     def end_transaction(self, producer_id: int, is_committed: bool) -> list[str]:
-        """Return the groups whose offsets the transaction has committed."""
+        """Return the groups that have visible offsets because the transaction has committed."""
         pending = self._pending.pop(producer_id, {})
         for group_id, offsets in pending.items():
             committed = self._committed.setdefault(group_id, {}) if is_committed else None
@@ -86,17 +93,72 @@ class OffsetStore:
                     self._count(partition.topic, group_id, -1)
                 if committed is not None and (known is None or known.order < offset.order):
                     committed[partition] = offset
-        return list(pending) if is_committed else []
+        if not is_committed:
+            return []
+        return [group_id for group_id, offsets in pending.items() if self._has_visible(group_id, offsets)]
+
+    # -- hidden offsets
+
+    def hide_group(self, group_id: str) -> None:
+        """Hide the offsets that the group has now."""
+        self._hidden_groups[group_id] = self.order
+
+    def hide_topics(self, topics: Iterable[str]) -> None:
+        """Hide the offsets that groups have of the topics now."""
+        self._hidden_topics.update(dict.fromkeys(topics, self.order))
+
+    def show_group(self, group_id: str, order: int) -> None:
+        """Forget that offsets up to `order` are hidden, unless later ones are hidden, too."""
+        _forget(self._hidden_groups, group_id, order)
+
+    def show_topics(self, topics: Iterable[str], order: int) -> None:
+        for topic in topics:
+            _forget(self._hidden_topics, topic, order)
+
+    def _is_hidden(self, group_id: str, topic: str, offset: CommittedOffset) -> bool:
+        return offset.order <= max(self._hidden_groups.get(group_id, 0), self._hidden_topics.get(topic, 0))
+
+    def _has_visible(self, group_id: str, offsets: Offsets) -> bool:
+        return any(not self._is_hidden(group_id, partition.topic, offset) for partition, offset in offsets.items())
 
     # -- questions
 
     def committed(self, group_id: str) -> Offsets:
-        """Return the committed offsets. The caller must not change them."""
+        """Return the committed offsets, also hidden ones. The caller must not change them."""
         return self._committed.get(group_id, {})
+
+    def visible(self, group_id: str) -> Offsets:
+        """Return a copy of the committed offsets without hidden ones."""
+        offsets = self.committed(group_id)
+        if group_id not in self._hidden_groups and not self._hidden_topics:
+            return offsets.copy()
+        return {
+            partition: offset
+            for partition, offset in offsets.items()
+            if not self._is_hidden(group_id, partition.topic, offset)
+        }
+
+    def visible_offset(self, group_id: str, partition: TopicPartition) -> CommittedOffset | None:
+        offset = self.committed(group_id).get(partition)
+        return None if offset is None or self._is_hidden(group_id, partition.topic, offset) else offset
+
+    def pending_orders(self, group_id: str, partition: TopicPartition) -> list[int]:
+        """Return the orders of the offsets that open transactions have written."""
+        found = (offsets[group_id].get(partition) for offsets in self._pending.values() if group_id in offsets)
+        return [offset.order for offset in found if offset is not None]
+
+    def count_in(self, group_ids: Iterable[str]) -> int:
+        """Return the number of offsets of the groups, committed and pending."""
+        every = (self._committed, *self._pending.values())
+        return sum(len(offsets[group_id]) for group_id in group_ids for offsets in every if group_id in offsets)
 
     def groups_of(self, topics: Iterable[str]) -> set[str]:
         """Return the groups that have offsets of one of the topics, committed or pending."""
         return {group_id for topic in topics for group_id in self._by_topic.get(topic, ())}
+
+    def groups(self) -> AbstractSet[str]:
+        """Return the groups that have committed offsets."""
+        return self._committed.keys()
 
     def topics(self) -> AbstractSet[str]:
         return self._by_topic.keys()
@@ -107,3 +169,8 @@ class OffsetStore:
 
     def partitions_of(self, group_id: str) -> set[TopicPartition]:
         return {*self.committed(group_id), *self.pending_partitions(group_id)}
+
+
+def _forget(hidden: dict[str, int], name: str, order: int) -> None:
+    if hidden.get(name) == order:
+        del hidden[name]

@@ -3,7 +3,7 @@
 The parts `classic`, `consumer` and `offset_requests` decide on requests and share this store. A decision returns
 records, an answer and effects. Only `replay` changes the state that is in the log, both on the broker that decided and
 on one that loads the log. Soft state is in no record: classic groups between two generations (classic_group), timers,
-and `GroupMemory`.
+offsets that are hidden while they are deleted (offset_deletion), and `GroupMemory`.
 
 A committed offset of an unknown group creates a group that never had members. A group without members and offsets is
 removed when offsets are next checked for expiry.
@@ -11,8 +11,9 @@ removed when offsets are next checked for expiry.
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import islice
 
-from sskafka.groups import consumer_records, log_records
+from sskafka.groups import consumer_records, log_records, offset_deletion
 from sskafka.groups.classic_group import ClassicGroup, State
 from sskafka.groups.classic_in_consumer import ClassicInConsumer
 from sskafka.groups.classic_rebalance import ClassicRebalance, refuse_parked
@@ -25,6 +26,7 @@ from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
 from sskafka.groups.log_records import GroupRecord, GroupResult, OffsetRecord, Record
 from sskafka.groups.member_memory import MemberMemory
 from sskafka.groups.migration import downgraded, not_upgraded, upgraded
+from sskafka.groups.offset_deletion import OffsetDeletions
 from sskafka.groups.offset_requests import OffsetCommit, OffsetRequests
 from sskafka.groups.offsets import OffsetStore
 from sskafka.groups.subscription import CONSUMER_PROTOCOL
@@ -40,6 +42,8 @@ from sskafka.wire.messages.sync_group import SyncGroupRequest
 NO_PRODUCER = -1
 EXPIRY_LOOKS = 1_000
 """Groups and offsets that are checked for expiry in one turn."""
+EXPIRED_MAX = 500
+"""Offsets of one group that expire in one turn."""
 EXPIRY_PAUSE_MS = 20
 _EXPIRY = "expiry"
 
@@ -69,6 +73,7 @@ class GroupCoordinatorShard:
         """Groups that the current check for expiry has still to look at."""
         self._is_writable = is_writable
         self.offset_requests = OffsetRequests(self.offsets, self.groups.get, settings, topics)
+        self.deletions = OffsetDeletions(self.offsets, timers)
         self._settings = settings
         self._timers = timers
         self._rebalance = ClassicRebalance(self.groups, settings, timers)
@@ -151,6 +156,9 @@ class GroupCoordinatorShard:
 
     def start(self, now_ms: int) -> GroupResult:
         decision: GroupResult = CoordinatorResult()
+        for group_id in self.offsets.groups():  # a group whose deletion was not finished
+            if group_id not in self.groups:
+                self.groups[group_id] = ClassicGroup(group_id, memory=self._memory_of(group_id))
         for group in self.groups.values():
             if isinstance(group, ClassicGroup):
                 decision += self._rebalance.resume(group, now_ms)
@@ -162,7 +170,8 @@ class GroupCoordinatorShard:
         return decision
 
     def stop(self) -> list[Completion]:
-        return [completion for group in self.groups.values() for completion in group.waiting()]
+        parked = [completion for group in self.groups.values() for completion in group.waiting()]
+        return [*parked, *self.deletions.waiting()]
 
     # -- groups of any kind
 
@@ -180,15 +189,18 @@ class GroupCoordinatorShard:
             if (not states or group.state_name.lower() in states) and (not types or group.type_name in types)
         ]
 
-    def delete_group(self, group_id: str) -> GroupResult:
+    def delete_group(self, group_id: str, completion: Completion | None = None) -> GroupResult:
+        """Delete the group and its offsets; many offsets in the background, before `completion` is answered."""
         group = self.find(group_id)
         if not group.is_empty:
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
+        if self.offsets.count_in([group_id]) > offset_deletion.AT_ONCE_MAX:
+            self._require_writable()
+            self._memories.pop(group_id, None)
+            return CoordinatorResult(_tombstones(group), effects=[self.deletions.begin_of_group(group_id, completion)])
         self._memories.pop(group_id, None)
-        return CoordinatorResult(self._tombstones_of(group), ErrorCode.NONE, is_divisible=True)
-
-    def _tombstones_of(self, group: Group) -> list[Record]:
-        return [*self.offset_requests.delete_all(group.group_id), *_tombstones(group)]
+        records = [*self.offset_requests.delete_all(group_id), *_tombstones(group)]
+        return CoordinatorResult(records, ErrorCode.NONE, is_divisible=True)
 
     def commit_offsets(
         self,
@@ -207,11 +219,15 @@ class GroupCoordinatorShard:
         return CoordinatorResult(records, outcomes)
 
     def topics_deleted(self, names: Iterable[str]) -> GroupResult:
-        return self.offset_requests.delete_topics(set(names))
+        """Delete the offsets of deleted topics. They must not apply to a new topic of the same name."""
+        topics = frozenset(name for name in names if name in self.offsets.topics())
+        if self.offsets.count_in(self.offsets.groups_of(topics)) > offset_deletion.AT_ONCE_MAX:
+            return CoordinatorResult(effects=[self.deletions.begin_of_topics(topics)])
+        return CoordinatorResult(self.offset_requests.delete_topics(topics), is_divisible=True)
 
     def topics_missing(self, known: Collection[str]) -> GroupResult:
         """Delete the offsets of topics that do not exist any more, that is, are not in `known`."""
-        return self.offset_requests.delete_topics({topic for topic in self.offsets.topics() if topic not in known})
+        return self.topics_deleted([topic for topic in self.offsets.topics() if topic not in known])
 
     # -- classic groups
 
@@ -365,8 +381,11 @@ class GroupCoordinatorShard:
             if group is None:
                 continue
             left -= 1 + len(self.offsets.committed(group.group_id))
-            expired = list(self.offset_requests.expired(group, now_ms))
+            expired = list(islice(self.offset_requests.expired(group, now_ms), EXPIRED_MAX))
             records += [OffsetRecord(group.group_id, partition) for partition in expired]
+            if len(expired) == EXPIRED_MAX:
+                self._to_expire.append(group.group_id)
+                break
             if self._is_over(group, expired):
                 self._memories.pop(group.group_id, None)
                 records += _tombstones(group)
