@@ -8,6 +8,7 @@ from virtual_time import VirtualTime
 
 from sskafka.coordination.context import CoordinatorContext, CoordinatorEnvironment, ShardParameters
 from sskafka.coordination.loading import LoadCounters, LoadingTurns
+from sskafka.model.computation import Computation
 from sskafka.model.coordination import Completion, CoordinatorResult, StateRecord
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ProducerIdAndEpoch
@@ -120,6 +121,10 @@ class Sums:
         return record
 
     def decode(self, record: StateRecord) -> StateRecord:
+        return record
+
+    def decode_in_steps(self, record: StateRecord) -> Computation[StateRecord]:
+        yield
         return record
 
     def replay(self, record: StateRecord, producer: ProducerIdAndEpoch | None) -> None:

@@ -39,6 +39,7 @@ from sskafka.storage.transactions.marker import maybe_read_marker
 
 TURN_MS = 3
 RECORDS_PER_STEP = 100
+LONG_RECORD_BYTES = 8 * 1024
 READ_BYTES = 1024 * 1024
 _log = logging.getLogger(__name__)
 
@@ -188,7 +189,7 @@ def replay_batch(
         max_bytes = decompressed_bytes_max(max_message_bytes=0, batch_bytes=header.size_bytes)
         for number, record in enumerate(decode_records(data, header, position, max_bytes), 1):
             offset = record.offset
-            _replay_record(shard, record, producer, unreadable)
+            yield from _replay_record(shard, record, producer, unreadable)
             offset += 1
             if not number % RECORDS_PER_STEP:
                 yield
@@ -208,11 +209,16 @@ def _replay_marker(shard: CoordinatorShard[Any], data: Buffer, header: BatchHead
 
 def _replay_record(
     shard: CoordinatorShard[Any], record: Record, producer: ProducerIdAndEpoch | None, unreadable: UnreadableRecords
-) -> None:
+) -> Iterator[None]:
+    """Replay a record. Yield if it is long: some records have thousands of topics."""
     if record.key is None:
         return
     try:
-        decoded = shard.decode(StateRecord(record.key, record.value))
+        encoded = StateRecord(record.key, record.value)
+        if len(record.value or b"") > LONG_RECORD_BYTES:
+            decoded = yield from shard.decode_in_steps(encoded)
+        else:
+            decoded = shard.decode(encoded)
         if decoded is not None:
             shard.replay(decoded, producer)
     except Exception as error:  # a damaged record can cause any error; other records are valid

@@ -16,11 +16,13 @@ from sskafka.groups.consumer_group import ConsumerGroup
 from sskafka.groups.encoded_partitions import encode_names, encoded_topics, encoded_with_epochs
 from sskafka.groups.log_records import GroupRecord, GroupResult, Record
 from sskafka.groups.members import ClassicSide, Client, ConsumerMember, MemberState
-from sskafka.groups.partition_set import MutablePartitionSet, PartitionSet
-from sskafka.model.computation import finished
+from sskafka.groups.partition_set import MutablePartitionSet, of_topics_in_steps
+from sskafka.model.computation import Computation, finished
 from sskafka.model.coordination import PARKED, CoordinatorResult
 from sskafka.model.ids import Uuid
 from sskafka.wire.messages import group_records as wire
+
+TOPICS_PER_STEP = 1_000
 
 # -- writing
 
@@ -198,11 +200,22 @@ def _replay_current(
         if known is not None:
             group.replay_member(known.assigned_as(ConsumerMember(member_id)))
         return
-    owner = _owner_in(value) if member is None else member
+    owner = finished(_owner_in(value)) if member is None else member
     group.replay_member((known or ConsumerMember(member_id)).assigned_as(owner))
 
 
-def _owner_in(value: wire.ConsumerGroupCurrentMemberAssignmentValue) -> ConsumerMember:
+def kept_of(value: Any) -> Computation[Any]:
+    """Return what a group keeps of a long value (`GroupRecord.kept`); None if replaying it takes no time."""
+    match value:
+        case wire.ConsumerGroupTargetAssignmentMemberValue():
+            return (yield from _partitions_in(value.topic_partitions))
+        case wire.ConsumerGroupCurrentMemberAssignmentValue():
+            return (yield from _owner_in(value))
+        case _:
+            return None
+
+
+def _owner_in(value: wire.ConsumerGroupCurrentMemberAssignmentValue) -> Computation[ConsumerMember]:
     """Return a member with the fields of the record and no others."""
     owned = [*value.assigned_partitions, *value.partitions_pending_revocation]
     return ConsumerMember(
@@ -210,16 +223,18 @@ def _owner_in(value: wire.ConsumerGroupCurrentMemberAssignmentValue) -> Consumer
         epoch=value.member_epoch,
         previous_epoch=value.previous_member_epoch,
         state=MemberState(value.state),
-        assigned=partitions_of(value.assigned_partitions),
-        pending_revocation=partitions_of(value.partitions_pending_revocation),
-        assignment_epochs=MappingProxyType(_epochs_of(owned, value.member_epoch)),
+        assigned=(yield from _partitions_in(value.assigned_partitions)),
+        pending_revocation=(yield from _partitions_in(value.partitions_pending_revocation)),
+        assignment_epochs=MappingProxyType((yield from _epochs_of(owned, value.member_epoch))),
     )
 
 
-def _epochs_of(topics: Iterable[wire.TopicPartitions], member_epoch: int) -> dict[int, Partitions]:
+def _epochs_of(topics: Iterable[wire.TopicPartitions], member_epoch: int) -> Computation[dict[int, Partitions]]:
     """Return the assignment epochs. Kafka before 4.2 wrote none: then the member epoch counts for all partitions."""
     epochs: defaultdict[int, MutablePartitionSet] = defaultdict(MutablePartitionSet)
-    for topic in topics:
+    for number, topic in enumerate(topics, 1):
+        if not number % TOPICS_PER_STEP:
+            yield
         epochs_of_topic = topic.assignment_epochs or []
         if len(epochs_of_topic) != len(topic.partitions):
             epochs[max(member_epoch, 0)].add_all(topic.topic_id, topic.partitions)
@@ -269,4 +284,8 @@ class TopicPartitionsMessage(Protocol):
 
 
 def partitions_of(topics: Iterable[TopicPartitionsMessage]) -> Partitions:
-    return PartitionSet.of_topics((topic.topic_id, topic.partitions) for topic in topics)
+    return finished(_partitions_in(topics))
+
+
+def _partitions_in(topics: Iterable[TopicPartitionsMessage]) -> Computation[Partitions]:
+    return (yield from of_topics_in_steps((topic.topic_id, topic.partitions) for topic in topics))

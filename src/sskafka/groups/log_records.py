@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 
 from sskafka.groups.classic_group import ClassicGroup, StaticReplacement
 from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset
+from sskafka.model.computation import Computation
 from sskafka.model.coordination import CoordinatorResult, StateRecord
 from sskafka.model.ids import TopicPartition
-from sskafka.wire.codec import decode, encode
+from sskafka.wire.codec import decode, decode_in_slices, encode
 from sskafka.wire.messages import group_records as wire
 from sskafka.wire.messages.group_records import GroupMetadataKey, GroupMetadataValue, OffsetCommitValue
 
@@ -58,7 +59,7 @@ class GroupRecord(NamedTuple):
     """The static member that is new in `value`, with its soft state. It is not written either."""
     kept: Any = None
     """What a consumer group keeps of `value`: topics, a target or an assignment. The decision that made the record had
-    it, so `replay` does not read it from `value` again. It is not written either."""
+    it, or it was read in steps, so `replay` does not read it from `value` again. It is not written either."""
 
 
 Record = OffsetRecord | GroupRecord
@@ -100,6 +101,17 @@ def decode_record(record: StateRecord) -> Record | None:
         return None
     key_class, value_class = _MESSAGES[kind]
     value = None if record.value is None else decode_value(value_class, record.value)
+    return GroupRecord(decode_key(key_class, record.key), value)
+
+
+def decode_record_in_steps(record: StateRecord) -> Computation[Record | None]:
+    """As `decode_record`, for a record whose value is long."""
+    kind = record_type(record.key)
+    if kind not in _MESSAGES or record.value is None:
+        return decode_record(record)
+    key_class, value_class = _MESSAGES[kind]
+    version = int(_INT16.unpack_from(record.value)[0])
+    value = yield from decode_in_slices(value_class, version, record.value, _INT16.size)
     return GroupRecord(decode_key(key_class, record.key), value)
 
 

@@ -31,6 +31,7 @@ from sskafka.groups.offset_requests import OffsetCommit, OffsetRequests
 from sskafka.groups.offsets import OffsetStore
 from sskafka.groups.subscription import CONSUMER_PROTOCOL
 from sskafka.groups.topic_changes import CpuClock
+from sskafka.model.computation import Computation
 from sskafka.model.coordination import Completion, CoordinatorResult, StateRecord, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
@@ -104,6 +105,12 @@ class GroupCoordinatorShard:
 
     def decode(self, record: StateRecord) -> Record | None:
         return log_records.decode_record(record)
+
+    def decode_in_steps(self, record: StateRecord) -> Computation[Record | None]:
+        decoded = yield from log_records.decode_record_in_steps(record)
+        if isinstance(decoded, GroupRecord):
+            decoded = decoded._replace(kept=(yield from consumer_records.kept_of(decoded.value)))
+        return decoded
 
     def replay(self, record: Record, producer: ProducerIdAndEpoch | None) -> None:
         if isinstance(record, OffsetRecord):

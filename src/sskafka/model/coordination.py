@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 from enum import Enum
 from typing import Any, Final, Generic, Literal, NamedTuple, Protocol, TypeVar
 
+from sskafka.model.computation import Computation
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ProducerIdAndEpoch
 from sskafka.model.values import value
@@ -118,6 +119,10 @@ class CoordinatorShard(Protocol[R]):
 
     def decode(self, record: StateRecord) -> R | None:
         """Return the typed record, or None for records of unknown types."""
+        ...
+
+    def decode_in_steps(self, record: StateRecord) -> Computation[R | None]:
+        """As `decode`, for a long record."""
         ...
 
     def replay(self, record: R, producer: ProducerIdAndEpoch | None) -> None:

@@ -11,10 +11,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from sskafka.model.buffers import Buffer
+from sskafka.model.computation import Computation, finished
 from sskafka.model.coordination import StateRecord
 from sskafka.model.ids import TopicPartition
 from sskafka.transactions.metadata import TransactionMetadata, TransactionState
-from sskafka.wire.codec import decode, encode
+from sskafka.wire.codec import decode, decode_in_slices, encode
 from sskafka.wire.errors import MalformedMessageError
 from sskafka.wire.messages.transaction_records import PartitionsSchema, TransactionLogKey, TransactionLogValue
 
@@ -40,10 +41,15 @@ def encode_record(record: TransactionRecord, version: int) -> StateRecord:
 
 def decode_record(record: StateRecord) -> TransactionRecord | None:
     """None for records of kinds that this version does not know."""
+    return finished(decode_record_in_steps(record))
+
+
+def decode_record_in_steps(record: StateRecord) -> Computation[TransactionRecord | None]:
+    """As `decode_record`, for a transaction with thousands of partitions."""
     transactional_id = decode_key(record.key)
     if transactional_id is None:
         return None
-    known = None if record.value is None else decode_value(transactional_id, record.value)
+    known = None if record.value is None else (yield from _decode_value(transactional_id, record.value))
     return TransactionRecord(transactional_id, known)
 
 
@@ -81,11 +87,15 @@ def decode_key(key: Buffer | None) -> str | None:
 
 
 def decode_value(transactional_id: str, value: Buffer) -> TransactionMetadata:
+    return finished(_decode_value(transactional_id, value))
+
+
+def _decode_value(transactional_id: str, value: Buffer) -> Computation[TransactionMetadata]:
     version = _version_of(value)
     known = TransactionLogValue.SCHEMA.versions
     if not known.first <= version <= known.last:
         raise MalformedMessageError(f"version {version} of a transaction's value is not known")
-    stored = decode(TransactionLogValue, version, value, _VERSION_BYTES)
+    stored = yield from decode_in_slices(TransactionLogValue, version, value, _VERSION_BYTES)
     return TransactionMetadata(
         transactional_id,
         stored.producer_id,

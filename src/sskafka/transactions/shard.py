@@ -17,13 +17,20 @@ from collections.abc import Callable, Collection, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
+from sskafka.model.computation import Computation
 from sskafka.model.coordination import Completion, CoordinatorResult, StateRecord, Timers
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
 from sskafka.transactions import add_partitions, end_txn, init_producer_id
 from sskafka.transactions.end_txn import EndTxn
 from sskafka.transactions.init_producer_id import InitProducerId
-from sskafka.transactions.log_records import TransactionRecord, decode_record, encode_record, value_version
+from sskafka.transactions.log_records import (
+    TransactionRecord,
+    decode_record,
+    decode_record_in_steps,
+    encode_record,
+    value_version,
+)
 from sskafka.transactions.metadata import (
     FINAL_ERRORS,
     TransactionMetadata,
@@ -202,6 +209,9 @@ class TransactionCoordinatorShard:
 
     def decode(self, record: StateRecord) -> TransactionRecord | None:
         return decode_record(record)
+
+    def decode_in_steps(self, record: StateRecord) -> Computation[TransactionRecord | None]:
+        return (yield from decode_record_in_steps(record))
 
     def replay(self, record: TransactionRecord, producer: ProducerIdAndEpoch | None) -> None:
         if record.metadata is None:
