@@ -133,10 +133,9 @@ class OffsetLife:
 
     def check(self) -> None:
         found = {
-            (group_id, partition): fetched.offset.offset
+            (group_id, partition): offset.offset
             for group_id in GROUPS
-            for partition, fetched in self.lab.shard.offset_requests.fetch(group_id, None, False).items()
-            if fetched.offset is not None
+            for partition, offset in self.lab.shard.offset_requests.fetch_all(group_id, False).offsets.items()
         }
         assert found == self.expected, "offsets that can be fetched"
         for place, offset in self.expected.items():

@@ -23,7 +23,7 @@ from sskafka.groups.group import CLASSIC, Group, GroupEvent, OffsetCommitter
 from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
 from sskafka.groups.log_records import GroupResult
 from sskafka.groups.members import Client
-from sskafka.groups.offset_requests import FetchedOffset, OffsetCommit
+from sskafka.groups.offset_requests import AllOffsets, FetchedOffset, OffsetCommit
 from sskafka.groups.shard import GroupCoordinatorShard
 from sskafka.groups.subscription import CONSUMER_PROTOCOL
 from sskafka.metadata.delta import ConfigResource, MetadataDelta
@@ -253,12 +253,16 @@ class GroupCoordinator:
         member: tuple[str | None, int],
         completion: Completion,
     ) -> None:
-        """Answer with FetchedOffsets. `partitions` None: all. `member`: id and epoch of the member that asks."""
+        """Answer with FetchedOffsets, or, if `partitions` is None, with AllOffsets.
 
-        def question(shard: GroupCoordinatorShard, now_ms: int) -> FetchedOffsets:
+        `member`: id and epoch of the member that asks."""
+
+        def question(shard: GroupCoordinatorShard, now_ms: int) -> FetchedOffsets | AllOffsets:
             group = shard.groups.get(group_id)
             if group is not None:
                 group.check_offset_fetch(*member)
+            if partitions is None:
+                return shard.offset_requests.fetch_all(group_id, require_stable)
             return shard.offset_requests.fetch(group_id, partitions, require_stable)
 
         self._read(group_id, question, completion)

@@ -12,7 +12,7 @@ from sskafka.groups.consumer_group import Topics
 from sskafka.groups.group import Group, OffsetCommitter
 from sskafka.groups.group_settings import GroupSettings
 from sskafka.groups.log_records import OffsetRecord, Record
-from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset, OffsetStore
+from sskafka.groups.offsets import NO_TIMESTAMP, CommittedOffset, Offsets, OffsetStore
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition, Uuid
 
@@ -29,6 +29,14 @@ class OffsetCommit(NamedTuple):
 class FetchedOffset(NamedTuple):
     offset: CommittedOffset | None
     error: ErrorCode = ErrorCode.NONE
+
+
+class AllOffsets(NamedTuple):
+    """The committed offsets of a group. Nothing in it ever changes."""
+
+    offsets: Offsets
+    unstable: AbstractSet[TopicPartition]
+    """Partitions whose offset an open transaction may change, if the client must not see them."""
 
 
 class OffsetRequests:
@@ -84,18 +92,22 @@ class OffsetRequests:
     # -- fetch
 
     def fetch(
-        self, group_id: str, partitions: Iterable[TopicPartition] | None, require_stable: bool
+        self, group_id: str, partitions: Iterable[TopicPartition], require_stable: bool
     ) -> dict[TopicPartition, FetchedOffset]:
-        """Return committed offsets; all of them if `partitions` is None. With `require_stable`, offsets that an open
-        transaction may change are refused."""
-        unstable = self._offsets.pending_partitions(group_id) if require_stable else set()
-        wanted = self._offsets.visible(group_id) if partitions is None else partitions
+        """Return committed offsets. With `require_stable`, offsets that an open transaction may change are refused."""
+        unstable = self._unstable(group_id, require_stable)
         return {
             partition: FetchedOffset(None, ErrorCode.UNSTABLE_OFFSET_COMMIT)
             if partition in unstable
             else FetchedOffset(self._offsets.visible_offset(group_id, partition))
-            for partition in wanted
+            for partition in partitions
         }
+
+    def fetch_all(self, group_id: str, require_stable: bool) -> AllOffsets:
+        return AllOffsets(self._offsets.visible(group_id), self._unstable(group_id, require_stable))
+
+    def _unstable(self, group_id: str, require_stable: bool) -> AbstractSet[TopicPartition]:
+        return self._offsets.pending_partitions(group_id) if require_stable else set()
 
     # -- delete
 

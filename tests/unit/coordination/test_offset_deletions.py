@@ -39,8 +39,8 @@ def delete_group(lab: Lab) -> Asked:
 
 
 def fetched(lab: Lab) -> list[int]:
-    found = lab.context.shard.offset_requests.fetch("g", None, require_stable=False)
-    return sorted(partition.partition for partition in found)
+    found = lab.context.shard.offset_requests.fetch_all("g", require_stable=False)
+    return sorted(partition.partition for partition in found.offsets)
 
 
 def left(lab: Lab) -> int:

@@ -80,8 +80,8 @@ def test_offsets_survive_a_new_coordinator(lab: GroupLab) -> None:
 def test_all_offsets_can_be_asked_for_at_once(lab: GroupLab) -> None:
     lab.commit(5)
     lab.commit(9, partition=1)
-    found = lab.shard.offset_requests.fetch(GROUP, None, require_stable=False)
-    assert {partition: fetched.offset.offset for partition, fetched in found.items() if fetched.offset} == {
+    found = lab.shard.offset_requests.fetch_all(GROUP, require_stable=False)
+    assert {partition: offset.offset for partition, offset in found.offsets.items()} == {
         T0: 5,
         TopicPartition("t", 1): 9,
     }
@@ -258,5 +258,6 @@ def test_all_offsets_are_those_that_have_been_committed(lab: GroupLab) -> None:
     lab.commit(5, partition=0)
     lab.commit(6, partition=0, producer=producer)
     lab.commit(7, partition=1, producer=producer)
-    found = lab.shard.offset_requests.fetch(GROUP, None, require_stable=True)
-    assert {item.partition: fetched.error for item, fetched in found.items()} == {0: ErrorCode.UNSTABLE_OFFSET_COMMIT}
+    found = lab.shard.offset_requests.fetch_all(GROUP, require_stable=True)
+    assert [item.partition for item in found.offsets] == [0]
+    assert TopicPartition("t", 0) in found.unstable

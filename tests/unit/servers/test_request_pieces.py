@@ -91,7 +91,17 @@ def test_short_requests_are_not_split() -> None:
     pieces = pieces_of(ApiKey.OFFSET_FETCH, VERSION)
     assert pieces is not None
     assert not pieces.is_long(OffsetFetchRequest(groups=[group(0, 2, 2)]))
-    assert not pieces.is_long(OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics=None)]))
+
+
+def test_a_request_for_everything_is_long() -> None:
+    every, some = OffsetFetchRequestGroup("g", topics=None), group(0, 2, 2)
+    calls: list[OffsetFetchRequest] = []
+    assert len(in_pieces(OffsetFetchRequest(groups=[some, every]), calls).groups) == 2
+    assert len(calls) == 1
+    older = pieces_of(ApiKey.OFFSET_FETCH, 7)
+    assert older is not None
+    assert older.is_long(OffsetFetchRequest("g", topics=None))
+    assert not older.is_long(OffsetFetchRequest("g", topics=[]))
 
 
 def test_some_hundreds_of_members_leave_at_once() -> None:

@@ -16,7 +16,7 @@ from sskafka.servers.kafka.frames import response_frame
 from sskafka.servers.kafka.request import Request, Response
 from sskafka.servers.kafka.response_slot import ResponseSlot
 from sskafka.servers.kafka.served_api import Handler
-from sskafka.servers.kafka.sliced_handlers import Prepare, sliced_handler
+from sskafka.servers.kafka.sliced_handlers import CallSteps, Prepare, sliced_handler
 from sskafka.wire.apis import API_BY_KEY
 from sskafka.wire.schema import Message
 
@@ -80,11 +80,13 @@ def completing_api(
     abandoned: Callable[[MessageT, Completion], None] | None = None,
     adapt: Callable[[Any, int], None] | None = None,
     prepare: Prepare | None = None,
+    call_in_steps: CallSteps | None = None,
 ) -> Handler:
     """Return the handler of an API; `refused` makes a response that has only an error code.
 
     `abandoned` is called when a client disconnects while it waits; `adapt` fits a response to the request's version.
-    The message that the others get is what `prepare` makes of it."""
+    The message that the others get is what `prepare` makes of it. `call_in_steps` handles the pieces of a long request
+    in place of `handle`."""
 
     def answer(message: MessageT, request: Request) -> Response | None:
         completion = RequestCompletion(key, request, lambda error: refused(message, error), adapt)
@@ -98,7 +100,7 @@ def completing_api(
             yield completion.future
         return completion.future.result()
 
-    return sliced_handler(API_BY_KEY[key], answer, call, prepare)
+    return sliced_handler(API_BY_KEY[key], answer, call_in_steps or call, prepare)
 
 
 class _PieceCompletion:

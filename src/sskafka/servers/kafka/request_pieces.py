@@ -38,9 +38,14 @@ class Pieces(NamedTuple):
     answered: Path
     long_from: int = FIRST_PIECE
     """Requests with more elements are split."""
+    null_is_all: bool = False
+    """Whether a list, or the first list in one of its elements, may be null, which means everything there is."""
 
     def is_long(self, message: Any) -> bool:
-        return _weight(getattr(message, self.requested[0]), self.requested[1:], self.long_from) > self.long_from
+        items = getattr(message, self.requested[0])
+        if self.null_is_all and (items is None or any(getattr(item, self.requested[1]) is None for item in items)):
+            return True
+        return _weight(items, self.requested[1:], self.long_from) > self.long_from
 
 
 _BY_KEY = {
@@ -60,8 +65,10 @@ _BY_KEY = {
     ApiKey.DESCRIBE_TRANSACTIONS: Pieces(("transactional_ids",), ("transaction_states",)),
 }
 _OFFSET_FETCH_GROUPS_FROM = 8
-_OFFSET_FETCH = Pieces(("topics", "partition_indexes"), ("topics", "partitions"))
-_OFFSET_FETCH_GROUPS = Pieces(("groups", "topics", "partition_indexes"), ("groups", "topics", "partitions"))
+_OFFSET_FETCH = Pieces(("topics", "partition_indexes"), ("topics", "partitions"), null_is_all=True)
+_OFFSET_FETCH_GROUPS = Pieces(
+    ("groups", "topics", "partition_indexes"), ("groups", "topics", "partitions"), null_is_all=True
+)
 
 
 _LEAVING_MEMBERS_FROM = 3
@@ -91,7 +98,9 @@ def handle_in_pieces(
     response: Any = None
     size = _PieceSize()
     response_bytes = 0
-    for items, depth in _split(getattr(message, name), pieces.requested[1:], size):
+    everything = getattr(message, name)
+    split = [(None, 0)] if everything is None else _split(everything, pieces.requested[1:], size)
+    for items, depth in split:
         piece = copy.copy(message)
         setattr(piece, name, items)
         began_ns = perf_counter_ns()

@@ -3,19 +3,22 @@
 Newer versions name topics by id. Groups store names, so this module resolves ids and puts them into the responses.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import asyncio
+from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+from sskafka.coordination.completions import FutureCompletion
 from sskafka.coordination.group_coordinator import FetchedOffsets, GroupCoordinator
 from sskafka.groups.group import OffsetCommitter
-from sskafka.groups.offset_requests import FetchedOffset, OffsetCommit
-from sskafka.model.acl import AclOperation, ResourceType
+from sskafka.groups.offset_requests import AllOffsets, FetchedOffset, OffsetCommit
+from sskafka.model.acl import AclOperation
 from sskafka.model.coordination import CallbackCompletion, Completion
-from sskafka.model.errors import ErrorCode
+from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import ZERO_UUID, TopicPartition, Uuid
 from sskafka.servers.kafka.cluster_view import ClusterView
 from sskafka.servers.kafka.completions import Gathering, completing_api
+from sskafka.servers.kafka.handlers.all_offsets import GROUPS_FROM, NO_OFFSET, fetched_partition, visible_offsets
 from sskafka.servers.kafka.handlers.groups import allowed_on_group
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.apis import ApiKey
@@ -39,16 +42,13 @@ from sskafka.wire.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
-    OffsetFetchResponsePartitions,
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
 
 MEMBER_EPOCHS_FROM = 9
 TOPIC_IDS_FROM = 10
-GROUPS_FROM = 8
 GROUP_ERROR_FROM = 2
-NO_OFFSET = -1
 
 
 class _Topic(NamedTuple):
@@ -70,7 +70,9 @@ class GroupOffsetHandlers:
         self._groups = groups
         self._view = view
         self.handle_commit = completing_api(ApiKey.OFFSET_COMMIT, self.commit, _commit_refused)
-        self.handle_fetch = completing_api(ApiKey.OFFSET_FETCH, self.fetch, _fetch_refused)
+        self.handle_fetch = completing_api(
+            ApiKey.OFFSET_FETCH, self.fetch, _fetch_refused, call_in_steps=self.fetch_in_steps
+        )
         self.handle_delete = completing_api(ApiKey.OFFSET_DELETE, self.delete, _delete_refused)
 
     # -- OffsetCommit
@@ -108,41 +110,61 @@ class GroupOffsetHandlers:
 
     def fetch(self, message: OffsetFetchRequest, request: Request, completion: Completion) -> None:
         groups = message.groups if request.version >= GROUPS_FROM else [_as_group(message)]
-        gathering = Gathering(
-            lambda found: completion.answer(_fetch_response(groups, found, message, request.version, self._view))
-        )
+
+        def answer(found: dict[Any, FetchedOffsets | ErrorCode]) -> None:
+            answers = [
+                _fetched_group(group, found[number], request.version, self._view) for number, group in enumerate(groups)
+            ]
+            completion.answer(_fetch_response(answers, message, request.version))
+
+        gathering = Gathering(answer)
         for number, group in enumerate(groups):
             part = gathering.part(number)
             if allowed_on_group(request, AclOperation.DESCRIBE, group.group_id, part):
                 self._fetch_group(group, message.require_stable, request, part)
         gathering.close()
 
+    def fetch_in_steps(
+        self, message: OffsetFetchRequest, request: Request
+    ) -> "Generator[asyncio.Future[Any] | None, None, OffsetFetchResponse]":
+        """Handle a piece of a long request, or a request for all offsets of some groups."""
+        answers: list[OffsetFetchResponseGroup] = []
+        for group in message.groups if request.version >= GROUPS_FROM else [_as_group(message)]:
+            completion = FutureCompletion()
+            if allowed_on_group(request, AclOperation.DESCRIBE, group.group_id, completion):
+                self._fetch_group(group, message.require_stable, request, completion)
+            if not completion.future.done():
+                yield completion.future
+            try:
+                found: FetchedOffsets | AllOffsets | ErrorCode = completion.future.result()
+            except KafkaError as error:
+                found = error.code
+            if isinstance(found, AllOffsets):
+                topics = yield from visible_offsets(found, request)
+                answers.append(_group_with_all(group.group_id, topics, request.version, self._view))
+            else:
+                answers.append(_fetched_group(group, found, request.version, self._view))
+        return _fetch_response(answers, message, request.version)
+
     def _fetch_group(
         self, group: OffsetFetchRequestGroup, require_stable: bool, request: Request, completion: Completion
     ) -> None:
-        """Ask the group for the offsets of topics that the client may describe; refuse the other topics."""
-        refused: dict[TopicPartition, FetchedOffset] = {}
-        partitions: list[TopicPartition] | None = None
-        if group.topics is not None:
-            partitions = []
-            for requested in group.topics:
-                topic = self._fetchable(requested, request)
-                wanted = [TopicPartition(topic.name, index) for index in requested.partition_indexes]
-                if topic.error is ErrorCode.NONE:
-                    partitions += wanted
-                else:
-                    refused.update({partition: FetchedOffset(None, topic.error) for partition in wanted})
-
-        def merged(found: FetchedOffsets) -> FetchedOffsets:
-            allowed = {
-                partition: fetched
-                for partition, fetched in found.items()
-                if partitions is not None or request.may_see(ResourceType.TOPIC, partition.topic)
-            }
-            return allowed | refused
-
+        """Ask the group for its offsets. Refuse named topics that the client may not describe."""
         member = (group.member_id, group.member_epoch)
-        self._groups.fetch_offsets(group.group_id, partitions, require_stable, member, _transformed(completion, merged))
+        if group.topics is None:
+            self._groups.fetch_offsets(group.group_id, None, require_stable, member, completion)
+            return
+        refused: dict[TopicPartition, FetchedOffset] = {}
+        partitions: list[TopicPartition] = []
+        for requested in group.topics:
+            topic = self._fetchable(requested, request)
+            wanted = [TopicPartition(topic.name, index) for index in requested.partition_indexes]
+            if topic.error is ErrorCode.NONE:
+                partitions += wanted
+            else:
+                refused.update({partition: FetchedOffset(None, topic.error) for partition in wanted})
+        merged = _transformed(completion, lambda found: {**found, **refused} if refused else found)
+        self._groups.fetch_offsets(group.group_id, partitions, require_stable, member, merged)
 
     def _fetchable(self, requested: OffsetFetchRequestTopics, request: Request) -> _Topic:
         """Return the partitions of the request. A topic that no longer exists may still be named."""
@@ -239,19 +261,15 @@ def _as_group(message: OffsetFetchRequest) -> OffsetFetchRequestGroup:
 
 
 def _fetch_response(
-    groups: list[OffsetFetchRequestGroup],
-    found: dict[Any, FetchedOffsets | ErrorCode],
-    message: OffsetFetchRequest,
-    version: int,
-    view: ClusterView,
+    answers: list[OffsetFetchResponseGroup], message: OffsetFetchRequest, version: int
 ) -> OffsetFetchResponse:
-    answers = [_fetched_group(group, found[number], version, view) for number, group in enumerate(groups)]
     if version >= GROUPS_FROM:
         return OffsetFetchResponse(groups=answers)
     only = answers[0]
     if only.error_code and version < GROUP_ERROR_FROM:
         return _fetch_refused_by_partition(message, ErrorCode(only.error_code))
-    return OffsetFetchResponse(error_code=only.error_code, topics=[_as_topic(topic) for topic in only.topics])
+    topics = [OffsetFetchResponseTopic(topic.name, cast(Any, topic.partitions)) for topic in only.topics]
+    return OffsetFetchResponse(error_code=only.error_code, topics=topics)
 
 
 def _fetched_group(
@@ -272,25 +290,19 @@ def _fetched_group(
         if topic is None:
             topic_id = _id_of(partition.topic, view) if by_id else ZERO_UUID
             topics[partition.topic] = topic = OffsetFetchResponseTopics(partition.topic, topic_id)
-        topic.partitions.append(_fetched_partition(partition.partition, fetched))
+        topic.partitions.append(cast(Any, fetched_partition(partition.partition, fetched, version)))
     return OffsetFetchResponseGroup(group.group_id, list(topics.values()))
 
 
-def _fetched_partition(index: int, fetched: FetchedOffset) -> OffsetFetchResponsePartitions:
-    offset = fetched.offset
-    if offset is None:
-        return OffsetFetchResponsePartitions(index, NO_OFFSET, NO_OFFSET, "", fetched.error)
-    return OffsetFetchResponsePartitions(index, offset.offset, offset.leader_epoch, offset.metadata, fetched.error)
-
-
-def _as_topic(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
-    return OffsetFetchResponseTopic(
-        topic.name,
+def _group_with_all(
+    group_id: str, topics: dict[str, list[Any]], version: int, view: ClusterView
+) -> OffsetFetchResponseGroup:
+    by_id = version >= TOPIC_IDS_FROM
+    return OffsetFetchResponseGroup(
+        group_id,
         [
-            OffsetFetchResponsePartition(
-                item.partition_index, item.committed_offset, item.committed_leader_epoch, item.metadata, item.error_code
-            )
-            for item in topic.partitions
+            OffsetFetchResponseTopics(name, _id_of(name, view) if by_id else ZERO_UUID, partitions)
+            for name, partitions in topics.items()
         ],
     )
 
