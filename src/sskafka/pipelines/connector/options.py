@@ -20,6 +20,7 @@ from sskafka.pipelines.connector.option_reader import OptionReader
 C = TypeVar("C")
 
 BOOTSTRAP = "kafka.bootstrap.servers"
+CONTROL_TOPIC = "sskafka-spark-commits"
 
 SUBSCRIPTIONS = ("assign", "subscribe", "subscribePattern")
 SOURCE_OPTIONS = (
@@ -222,7 +223,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
         guarantee=Guarantee(reader.choice("deliveryGuarantee", tuple(Guarantee))),
         transactional_id_prefix=reader.text("transactionalIdPrefix", reader.text("queryName", "")),
         transaction_timeout_ms=reader.number("transactionTimeoutMs", 900_000, at_least=1_000) or 0,
-        control_topic=reader.text("controlTopic", "sskafka-spark-commits"),
+        control_topic=reader.text("controlTopic", CONTROL_TOPIC),
         checkpoint=reader.text("checkpointLocation", ""),
         pipeline_run=reader.text("pipelineRun", ""),
         query_id=reader.text("queryId", ""),

@@ -147,7 +147,7 @@ class _Backfill:
         bootstrap, backfill = self._settings.bootstrap, self._backfill
         with ClusterSession(bootstrap, backfill.connection) as cluster:
             self._tell(f"connected to {bootstrap}")
-            prepare_topics(cluster, backfill, bootstrap)
+            prepare_topics(cluster, backfill, bootstrap, self._tell)
             if not self._state.ranges:
                 self._state.begin(resolved_ranges(cluster, backfill, chosen, bootstrap))
             for query in queries_of(backfill):

@@ -23,9 +23,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sskafka.client.admin import NewTopic
-from sskafka.pipelines.connector.options import BOOTSTRAP, source_options
+from sskafka.model.pipeline_events import EVENTS_TOPIC
+from sskafka.pipelines.connector.options import BOOTSTRAP, CONTROL_TOPIC, Guarantee, source_options
 from sskafka.pipelines.connector.planning import ClusterSession, Planner
-from sskafka.pipelines.connector.topics import create_topics
+from sskafka.pipelines.connector.topics import create_topics, replica_notice
 from sskafka.pipelines.files.pipeline import Pipeline
 from sskafka.pipelines.files.sink import ParquetSink
 from sskafka.pipelines.files.source import Source
@@ -135,7 +136,7 @@ def _run(
     with ClusterSession(settings.bootstrap, pipeline.connection) as cluster:
         tell(f"connected to {settings.bootstrap}")
         launch_java_early(session)
-        prepare_topics(cluster, pipeline, settings.bootstrap)
+        prepare_topics(cluster, pipeline, settings.bootstrap, tell)
         recover_topics(cluster, pipeline, settings.bootstrap, run_id)
     lineage = LineageReporter(pipeline, settings.bootstrap, run_id, tell)
     with lineage, RunReporter(pipeline, settings.bootstrap, run_id, stop, tell) as reporter:
@@ -183,12 +184,24 @@ def reporting_java_exit() -> Iterator[None]:
         ) from error
 
 
-def prepare_topics(cluster: ClusterSession, pipeline: Pipeline, bootstrap: str) -> None:
-    """Raise if a source topic does not exist, and create the topics that the pipeline writes."""
+def prepare_topics(cluster: ClusterSession, pipeline: Pipeline, bootstrap: str, tell: Tell) -> None:
+    """Raise if a source topic does not exist, and create the topics that the pipeline writes.
+
+    Topics that exist and have too few replicas are reported."""
     for source in pipeline.sources:
         Planner(planning_options(pipeline, source, bootstrap), cluster).partitions()
     create_topics(cluster, [NewTopic(sink.topic, sink.partitions or -1) for sink in topic_sinks(pipeline)])
     EventLog(cluster, bootstrap).create()
+    notice = replica_notice(cluster, written_topics(pipeline), bootstrap)
+    if notice:
+        tell(notice)
+
+
+def written_topics(pipeline: Pipeline) -> list[str]:
+    """Return the topics that a run writes: those of sinks and dead letters, commit decisions and events."""
+    sinks = list(topic_sinks(pipeline))
+    decisions = [CONTROL_TOPIC] if any(sink.guarantee == Guarantee.EXACTLY_ONCE for sink in sinks) else []
+    return [*(sink.topic for sink in sinks), *decisions, EVENTS_TOPIC]
 
 
 def planning_options(pipeline: Pipeline, source: Source, bootstrap: str) -> Any:
