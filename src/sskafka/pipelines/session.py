@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -199,8 +200,21 @@ def _launch_java(settings: SessionSettings) -> None:
         _ensure_java(settings)
 
 
+_importing = threading.Lock()
+
+
+def _import_pyspark() -> None:
+    """Import pyspark in one thread at a time.
+
+    If one thread imports `pyspark` while another one imports `pyspark.sql`, each waits for the other, and Python gives
+    one of them a module that is not complete."""
+    with _importing:
+        import_module("pyspark.sql")
+
+
 def _ensure_java(settings: SessionSettings) -> None:
     """Start Java with the settings of the session if it is not running; waits for another thread that starts it."""
+    _import_pyspark()
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415  half a second
 
     conf = SparkConf()
@@ -213,9 +227,12 @@ def stop_session() -> None:
     """Stop Spark, and return when its process has ended; does nothing if it was not started here."""
     if "pyspark" not in sys.modules:
         return
+    _import_pyspark()
     from pyspark import SparkContext  # noqa: PLC0415  it is installed
     from pyspark.sql import SparkSession  # noqa: PLC0415  see above
 
+    if java_exit_code() is not None:  # nothing answers any more
+        return
     session = SparkSession.getActiveSession()
     if session is not None:
         session.stop()
@@ -239,6 +256,7 @@ def java_exit_code(wait_s: float = 0) -> int | None:
     """Return the exit code of the Java process that was started here; None if it is still running or there is none."""
     if "pyspark" not in sys.modules:
         return None
+    _import_pyspark()
     from pyspark import SparkContext  # noqa: PLC0415  it is installed
 
     process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
@@ -292,6 +310,7 @@ def _add_java_options(options: str) -> None:
 
 
 def _build(settings: SessionSettings) -> "SparkSession":
+    _import_pyspark()
     from pyspark.sql import SparkSession  # noqa: PLC0415  a second or more
 
     _keep_pyspark_from_printing_errors()

