@@ -11,6 +11,8 @@ from sskafka.cli.output import talk
 from sskafka.cli.usage import key_values
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from sskafka.pipelines.files.cases import Case
     from sskafka.pipelines.files.variables import FileOptions
 
@@ -69,20 +71,24 @@ def load(file: Path, options: "FileOptions") -> "list[Case]":
 
 def run_cases(cases: "list[tuple[Path, Case]]", master: str) -> int:
     """Print a line for each case and return how many failed."""
-    from sskafka.pipelines.session import CASE_CONF, SessionSettings, start_session, stop_session  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.runner.spark_failures import reporting_spark_failures  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.session import CASE_CONF, SessionSettings, start_session, stop_session  # noqa: PLC0415  see above
 
-    spark = start_session(SessionSettings("sskafka pipeline test", master, CASE_CONF), talk)
-    from sskafka.pipelines.runner.case_run import differences  # noqa: PLC0415  Spark is there now
-
-    failed = 0
     try:
-        for file, case in cases:
-            began = time.monotonic()
-            lines = differences(spark, case)
-            print(f"{'FAILED' if lines else 'passed'}  {file}: {case.name} ({time.monotonic() - began:.1f} s)")
-            for line in lines:
-                print(f"        {line}")
-            failed += bool(lines)
+        with reporting_spark_failures("run the command again"):
+            spark = start_session(SessionSettings("sskafka pipeline test", master, CASE_CONF), talk)
+            return sum(not passes(spark, file, case) for file, case in cases)
     finally:
         stop_session()
-    return failed
+
+
+def passes(spark: "SparkSession", file: Path, case: "Case") -> bool:
+    """Run a case and print what differs."""
+    from sskafka.pipelines.runner.case_run import differences  # noqa: PLC0415  Spark is there now
+
+    began = time.monotonic()
+    lines = differences(spark, case)
+    print(f"{'FAILED' if lines else 'passed'}  {file}: {case.name} ({time.monotonic() - began:.1f} s)")
+    for line in lines:
+        print(f"        {line}")
+    return not lines

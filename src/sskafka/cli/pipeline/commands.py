@@ -177,11 +177,13 @@ def plan(
 
 def schema_by_spark(pipeline: "Pipeline", master: str, bootstrap: str) -> list[tuple[str, str]]:
     from sskafka.pipelines.runner.plan import resolved_schema  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.runner.spark_failures import reporting_spark_failures  # noqa: PLC0415  see above
     from sskafka.pipelines.session import SessionSettings, start_session, stop_session  # noqa: PLC0415  see above
 
-    spark = start_session(SessionSettings(f"plan {pipeline.name}", master, pipeline.spark), talk)
     try:
-        return resolved_schema(spark, pipeline, bootstrap)
+        with reporting_spark_failures("run the command again"):
+            spark = start_session(SessionSettings(f"plan {pipeline.name}", master, pipeline.spark), talk)
+            return resolved_schema(spark, pipeline, bootstrap)
     finally:
         stop_session()
 

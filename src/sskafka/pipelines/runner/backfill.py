@@ -23,7 +23,7 @@ from sskafka.pipelines.files.pipeline import DEAD_LETTERS, OutputMode, Pipeline
 from sskafka.pipelines.files.sink import ParquetSink, Sink
 from sskafka.pipelines.runner.backfill_range import BackfillRange, backfill_name, resolved_ranges
 from sskafka.pipelines.runner.backfill_state import BackfillState, QueryDone
-from sskafka.pipelines.runner.errors import PipelineRunError, explained
+from sskafka.pipelines.runner.errors import PipelineRunError, run_error
 from sskafka.pipelines.runner.finishing import finish
 from sskafka.pipelines.runner.lineage import LineageReporter
 from sskafka.pipelines.runner.progress import EXPECTATION, IN, OUT, QueryProgress
@@ -38,8 +38,8 @@ from sskafka.pipelines.runner.run import (
     keeping_signal_handlers,
     masking_secrets,
     prepare_topics,
-    reporting_java_exit,
 )
+from sskafka.pipelines.runner.spark_failures import reporting_spark_failures
 from sskafka.pipelines.session import SessionSettings, Tell, start_session
 
 if TYPE_CHECKING:
@@ -131,9 +131,9 @@ class _Backfill:
         session = SessionSettings(f"sskafka {backfill.name}", self._settings.master, conf)
         lineage = LineageReporter(backfill, bootstrap, run_id, self._tell)
         with lineage, RunReporter(backfill, bootstrap, run_id, stop, self._tell) as reporter:
-            with keeping_signal_handlers():
-                spark = start_session(session, self._tell)
-            with reporting_java_exit():
+            with reporting_spark_failures():
+                with keeping_signal_handlers():
+                    spark = start_session(session, self._tell)
                 self._write_all(spark, run_id, reporter, on_progress, stop)
             if reporter.taken_over_by:
                 raise PipelineRunError(f"run {reporter.taken_over_by} of the same backfill has taken over")
@@ -201,7 +201,7 @@ class _Backfill:
         except Exception as error:
             if stop.is_set():
                 return None
-            raise PipelineRunError(f"{query}: {explained(error)}") from error
+            raise run_error(error, f"{query}: ") from error
 
 
 @contextmanager

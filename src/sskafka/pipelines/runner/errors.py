@@ -10,6 +10,20 @@ _LIBRARIES = ("site-packages", "dist-packages", "pyspark.zip", "/pyspark/", "<",
 _CAUSE = re.compile(r"^\s*(?:Caused by: )?((?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)): (.+)$")
 _WRAPPERS = ("PySpark", "StreamingQueryException", "SparkException", "PythonException", "AnalysisException")
 _NOISE = re.compile(r"\s*SQLSTATE: \w+(;.*)?\s*$")
+_PREFIX = re.compile(
+    r"^(\[STREAM_FAILED\] Query \[.*?\] terminated with exception: )?"
+    r"(Job aborted due to stage failure: .*?most recent failure: Lost task .*?: ([\w$]+\.)+[A-Z]\w*: )?"
+)
+_NAMED = ("KeyError", "BrokenPipeError", "ConnectionResetError", "ConnectionAbortedError")
+"""Errors of Python whose message says too little without their name."""
+_LOST = re.compile(
+    r"Python worker exited unexpectedly.*"
+    r"|(\w+: \[Errno \d+\] )?(Broken pipe|Connection reset( by peer)?|(Stream|Socket)( is)? closed)"
+)
+_OF_SOCKETS = {"", "java.io.IOException", "java.net.SocketException", "org.apache.spark.SparkException", *_NAMED}
+"""Errors that Spark passes on as a socket to a Python process has raised them; "" has no class in the text."""
+AGAIN = "run the pipeline again: it continues at its checkpoint"
+SHORT_OF_MEMORY = "`dmesg` shows whether the kernel has killed it because memory was short"
 
 
 class PipelineRunError(Exception):
@@ -26,9 +40,29 @@ def failure_text(error: Exception) -> str:
     return str(error) if isinstance(error, PipelineRunError) else explained(error)
 
 
+def run_error(error: BaseException, where: str = "") -> PipelineRunError:
+    """Return the error of a run that has failed because of `error`; `where` precedes the sentence."""
+    hint = f"{AGAIN}; {SHORT_OF_MEMORY}" if has_lost_process(error) else ""
+    return PipelineRunError(f"{where}{explained(error)}", hint)
+
+
+def has_lost_process(error: BaseException) -> bool:
+    """Return whether Java has lost the connection to one of its Python processes, which was killed or has crashed.
+
+    Spark reports only what the socket reported. Connections to other systems belong to libraries, with errors of their
+    own, or to functions of the user, with a position in the user's code."""
+    kind, sentence = _cause(error)
+    if kind not in _OF_SOCKETS or _LOST.fullmatch(sentence) is None:
+        return False
+    return kind not in _NAMED or not user_code_position(str(error))
+
+
 def explained(error: BaseException) -> str:
     """Return the innermost cause that the text of an error names, with its position if that is in the user's code."""
     kind, sentence = _cause(error)
+    if has_lost_process(error):
+        reason = sentence.partition(". ")[0]
+        return f"a Python process of Spark was killed or has crashed ({reason})"
     position = "" if kind.startswith("sskafka.") else user_code_position(str(error))
     return f"{sentence} ({position})" if position and position not in sentence else sentence
 
@@ -50,8 +84,6 @@ def _cause(error: BaseException) -> tuple[str, str]:
     chosen = own or causes
     if not chosen:
         first = text.strip().split("\n\n")[0].splitlines()[0] if text.strip() else type(error).__name__
-        return "", _NOISE.sub("", first)
+        return "", _PREFIX.sub("", _NOISE.sub("", first))
     kind, message = chosen[-1].groups()
-    return kind, _NOISE.sub(
-        "", f"{kind}: {message}" if kind == "KeyError" else message
-    )  # the message of a KeyError is the key
+    return kind, _NOISE.sub("", f"{kind}: {message}" if kind in _NAMED else message)

@@ -13,7 +13,7 @@ from sskafka.pipelines.files.pipeline import Pipeline
 from sskafka.pipelines.files.sink import ConsoleSink, DeltaSink, IcebergSink, JdbcSink, ParquetSink, Sink, TopicSink
 from sskafka.pipelines.files.source import Source
 from sskafka.pipelines.files.transform import PythonTransform, SqlTransform, Transform
-from sskafka.pipelines.runner.errors import PipelineRunError, explained
+from sskafka.pipelines.runner.errors import run_error
 from sskafka.pipelines.runner.run import masking_secrets, planning_options
 
 if TYPE_CHECKING:
@@ -125,5 +125,5 @@ def resolved_schema(spark: "SparkSession", pipeline: Pipeline, bootstrap: str) -
         try:
             fields = with_retries(lambda: result_of(run, "plan").schema).fields
         except Exception as error:
-            raise PipelineRunError(explained(error)) from error
+            raise run_error(error) from error
     return [(field.name, field.dataType.simpleString()) for field in fields]

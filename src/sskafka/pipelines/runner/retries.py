@@ -1,6 +1,7 @@
-"""Retries for transient failures of Spark, after which nothing has been done that a retry would repeat.
+"""Retries for failures that a new attempt may not have: sinks drop what they already have of a batch.
 
-Spark's Python processes have ten seconds to start; on a busy machine some are too slow.
+Spark's Python processes have ten seconds to start; on a busy machine some are too slow. A process that is killed, or
+crashes, ends its query on a local master, where Spark runs no task a second time.
 """
 
 import logging
@@ -9,6 +10,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from pyspark.sql.streaming.query import StreamingQuery
+
+from sskafka.pipelines.runner.errors import explained, has_lost_process
 
 T = TypeVar("T")
 
@@ -24,7 +27,7 @@ _PASSING = (
 
 
 def with_retries(build: Callable[[], T]) -> T:
-    """Call `build`, which makes Spark start Python processes, and retry if they started too slowly."""
+    """Call `build`, which makes Spark start Python processes, and retry if one is lost or starts too slowly."""
     for _ in range(_START_ATTEMPTS - 1):
         try:
             return build()
@@ -35,7 +38,7 @@ def with_retries(build: Callable[[], T]) -> T:
 
 
 def is_transient(error: Exception | None) -> bool:
-    return any(text in str(error) for text in _PASSING)
+    return error is not None and (any(text in str(error) for text in _PASSING) or has_lost_process(error))
 
 
 def start_with_retries(start: Callable[[], StreamingQuery]) -> StreamingQuery:
@@ -58,7 +61,7 @@ def settled(query: StreamingQuery, start: Callable[[], StreamingQuery]) -> Strea
 
 
 class Restarts:
-    """Restarts queries whose processes were too slow to start during a run, up to a total number."""
+    """Restarts queries whose Python processes were lost, or started too slowly, up to a total number in a run."""
 
     def __init__(self, start_again: Callable[[int], StreamingQuery]) -> None:
         """`start_again` is called with the index of the query."""
@@ -68,7 +71,7 @@ class Restarts:
     def restart_failed(self, queries: list[StreamingQuery]) -> None:
         for index, query in enumerate(queries):
             failure = query.exception()
-            if self._left and is_transient(failure):
+            if self._left and failure is not None and is_transient(failure):
                 self._left -= 1
-                logger.warning("the query %s is restarted: %s", query.name, failure)
+                logger.warning("the query %s is restarted: %s", query.name, explained(failure))
                 queries[index] = self._start_again(index)

@@ -30,7 +30,7 @@ from sskafka.pipelines.connector.topics import create_topics, replica_notice
 from sskafka.pipelines.files.pipeline import Pipeline
 from sskafka.pipelines.files.sink import ParquetSink
 from sskafka.pipelines.files.source import Source
-from sskafka.pipelines.runner.errors import PipelineRunError, explained
+from sskafka.pipelines.runner.errors import PipelineRunError, run_error
 from sskafka.pipelines.runner.events import EventLog
 from sskafka.pipelines.runner.finishing import finish
 from sskafka.pipelines.runner.leftovers import Leftovers, parquet_paths
@@ -38,11 +38,11 @@ from sskafka.pipelines.runner.lineage import LineageReporter
 from sskafka.pipelines.runner.progress import QueryProgress, QueryTotals, dead_letters
 from sskafka.pipelines.runner.recovery import recover_topics, topic_sinks
 from sskafka.pipelines.runner.reporting import RunReporter
+from sskafka.pipelines.runner.spark_failures import reporting_spark_failures
 from sskafka.pipelines.session import (
     LOCAL_CHECKPOINTS,
     SessionSettings,
     Tell,
-    java_exit_code,
     launch_java_early,
     start_session,
 )
@@ -59,7 +59,6 @@ PROGRESS_EVERY_S = 1.0
 BATCH_END_WAIT_S = 600.0
 BATCH_END_WAIT_AFTER_FAILURE_S = 20.0
 BATCH_END_POLL_S = 0.03
-JAVA_END_WAIT_S = 2.0
 REPORTS_CONF = {"spark.sql.streaming.numRecentProgressUpdates": "20"}
 """Enough for a second, because a batch takes at least a fifth of a second."""
 
@@ -140,10 +139,10 @@ def _run(
         recover_topics(cluster, pipeline, settings.bootstrap, run_id)
     lineage = LineageReporter(pipeline, settings.bootstrap, run_id, tell)
     with lineage, RunReporter(pipeline, settings.bootstrap, run_id, stop, tell) as reporter:
-        with keeping_signal_handlers():
-            spark = start_session(session, tell)
-        run = _Run(pipeline, settings.bootstrap, spark, reporter, stop)
-        with reporting_java_exit():
+        with reporting_spark_failures():
+            with keeping_signal_handlers():
+                spark = start_session(session, tell)
+            run = _Run(pipeline, settings.bootstrap, spark, reporter, stop)
             result = run.go(run_id, tell, on_progress)
         notice = finish(pipeline)
     if notice:
@@ -167,21 +166,6 @@ def checkpoint_conf(pipeline: Pipeline) -> dict[str, str]:
     if any("://" in place for place in (pipeline.checkpoint_root, *files)):
         return {}
     return dict(LOCAL_CHECKPOINTS)
-
-
-@contextmanager
-def reporting_java_exit() -> Iterator[None]:
-    """Report that Java has died instead of the call that failed because of it."""
-    try:
-        yield
-    except Exception as error:
-        code = java_exit_code(0 if isinstance(error, PipelineRunError) else JAVA_END_WAIT_S)
-        if code is None:
-            raise
-        how = f"was ended by signal {-code}" if code < 0 else f"has exited with code {code}"
-        raise PipelineRunError(
-            f"the Java process of Spark {how}", "run the pipeline again: it continues at its checkpoint"
-        ) from error
 
 
 def prepare_topics(cluster: ClusterSession, pipeline: Pipeline, bootstrap: str, tell: Tell) -> None:
@@ -244,7 +228,7 @@ class _Run:
             try:
                 queries = start_queries(context)
             except Exception as error:
-                raise PipelineRunError(explained(error)) from error
+                raise run_error(error) from error
             tell(f"running {len(queries)} queries: {', '.join(map(self._name, queries))}")
             try:
                 self._watch(queries, Restarts(partial(start_again, context)), on_progress)
@@ -289,7 +273,7 @@ class _Run:
         for query in queries:
             failure = query.exception()
             if failure is not None:
-                raise PipelineRunError(f"{self._name(query)}: {explained(failure)}") from failure
+                raise run_error(failure, f"{self._name(query)}: ") from failure
         return RunResult(run_id, progress)
 
     def _raise_if_taken_over(self) -> None:
