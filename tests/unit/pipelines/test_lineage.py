@@ -1,6 +1,7 @@
 """OpenLineage events: what they say of a pipeline, where they go, and that a server that is away disturbs nothing."""
 
 import json
+import socket
 import threading
 import uuid
 from collections.abc import Iterator
@@ -116,6 +117,23 @@ def test_events_are_posted_to_the_server_of_the_environment(
     with LineageReporter(pipeline, "b:1", "one", lambda _: None):
         pass
     assert events == [("/api/v1/lineage", "Bearer k", "START"), ("/api/v1/lineage", "Bearer k", "COMPLETE")]
+
+
+def test_a_server_that_answers_nonsense_disturbs_nothing(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(b"what?\r\n\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        pipeline, told = load(tmp_path, f"lineage: http://127.0.0.1:{server.getsockname()[1]}\n"), []
+        with LineageReporter(pipeline, "b:1", "one", told.append):
+            pass
+    assert len(told) == 1
+    assert told[0].startswith(f"lineage events cannot be sent to {pipeline.lineage}: ")
 
 
 def test_a_server_that_is_away_is_told_once_and_disturbs_nothing(

@@ -2,12 +2,14 @@
 
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import sskafka
 from sskafka.pipelines.files.pipeline import load_pipeline
+from sskafka.pipelines.files.transform import PythonTransform
 from sskafka.pipelines.runner import backfill, spark_failures
 from sskafka.pipelines.runner import run as runner
 from sskafka.pipelines.runner.backfill import run_backfill
@@ -17,6 +19,7 @@ from sskafka.pipelines.runner.reporting import RunReporter
 from sskafka.pipelines.runner.retries import is_transient
 from sskafka.pipelines.runner.run import RunSettings, _Run, run_pipeline
 from sskafka.pipelines.runner.spark_failures import reporting_spark_failures
+from sskafka.pipelines.runner.transforming import TransformError, _function
 from sskafka.pipelines.spark_log import VARIABLE, prepare_log, written_log
 
 WORKER = """\
@@ -34,6 +37,18 @@ KeyError: 'NO'
 
 def test_an_error_in_the_user_s_function_names_its_file_and_line() -> None:
     assert explained(RuntimeError(WORKER)) == "KeyError: 'NO' (prices.py:12, in with_tax)"
+
+
+def test_a_file_of_the_user_that_cannot_be_imported_is_named_with_its_line(tmp_path: Path) -> None:
+    """`pipeline test` once ended with a traceback."""
+    (tmp_path / "a.yaml").write_text(
+        "name: a\nsources:\n  a: {topic: a, format: text}\nsinks: [{topic: {topic: out}}]\n"
+    )
+    (tmp_path / "prices_broken.py").write_text("import os\nRATES = missing\n\ndef f(spark, tables):\n    return None\n")
+    spark: Any = SimpleNamespace(addArtifacts=lambda *_, **__: None)
+    where = r"prices_broken\.py cannot be imported: prices_broken\.py:2, in <module>: NameError"
+    with pytest.raises(TransformError, match=where):
+        _function(spark, load_pipeline(tmp_path / "a.yaml"), PythonTransform("prices_broken.py", "f"))
 
 
 def test_an_error_of_spark_alone_names_no_file() -> None:

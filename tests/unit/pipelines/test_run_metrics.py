@@ -1,10 +1,17 @@
 """The progress of a run as Prometheus reads it."""
 
+import socket
+import struct
+import time
 import urllib.error
 import urllib.request
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from sskafka.cli.failures import CommandError
+from sskafka.cli.pipeline.commands import serving_metrics
 from sskafka.pipelines.runner.metrics import MetricsServer, samples
 from sskafka.pipelines.runner.progress import QueryProgress
 
@@ -56,3 +63,26 @@ def test_the_server_serves_the_newest_progress_and_ends() -> None:
         address = server.address
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(f"http://{address}/metrics", timeout=1)
+
+
+def test_a_client_that_closes_early_is_not_reported(capfd: pytest.CaptureFixture[str]) -> None:
+    """The base class of the server prints a stack trace with a BrokenPipeError or ConnectionResetError."""
+    with MetricsServer("clicks", "127.0.0.1", 0) as server:
+        host, _, port = server.address.rpartition(":")
+        for _ in range(20):
+            client = socket.create_connection((host, int(port)))
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # close with a reset
+            client.sendall(b"GET /metrics HTTP/1.0\r\n")
+            client.close()
+        scraped(server)
+        time.sleep(0.2)
+    assert capfd.readouterr().err == ""
+
+
+def test_an_address_that_is_taken_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        shown: Any = None
+        with pytest.raises(CommandError, match=rf"--metrics {address}: Address already in use"):  # noqa: SIM117
+            with serving_metrics(SimpleNamespace(name="clicks"), address, shown):  # type: ignore[arg-type]
+                pass

@@ -119,6 +119,15 @@ def test_the_function_at_the_end_is_called(tmp_path: Path) -> None:
         finish(replace(pipeline, after=PythonTransform("notice.py", "nothing")))
     with pytest.raises(PipelineRunError, match="cannot be imported"):
         finish(replace(pipeline, after=PythonTransform("no_such_module", "nothing")))
+    (tmp_path / "wrong.py").write_text("def tell(pipeline):\n    return 1 / 0\n")
+    with pytest.raises(
+        PipelineRunError, match=r"wrong\.py:tell has failed: wrong\.py:2, in tell: ZeroDivisionError"
+    ) as e:
+        finish(replace(pipeline, after=PythonTransform("wrong.py", "tell")))
+    assert "the records are written" in e.value.hint
+    (tmp_path / "broken.py").write_text("\nRATES = missing\n")
+    with pytest.raises(PipelineRunError, match=r"broken\.py cannot be imported: broken\.py:2, in <module>: NameError"):
+        finish(replace(pipeline, after=PythonTransform("broken.py", "tell")))
 
 
 def test_fields_that_shipped_pipelines_brought_are_checked(tmp_path: Path) -> None:

@@ -306,7 +306,11 @@ def serving_metrics(
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit():
         raise UsageError(f"--metrics {address!r} is not HOST:PORT")
-    with MetricsServer(pipeline.name, host, int(port)) as server:
+    try:
+        bound = MetricsServer(pipeline.name, host, int(port))
+    except OSError as error:
+        raise CommandError(f"--metrics {address}: {error.strerror or error}", "another port or address") from error
+    with bound as server:
         progress.tell(f"metrics at http://{server.address}/metrics")
 
         def show(queries: "list[QueryProgress]") -> None:

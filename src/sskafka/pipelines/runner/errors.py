@@ -1,12 +1,14 @@
 """Errors of a run in one sentence. Spark wraps the cause in long stack traces of Java and Python."""
 
 import re
+import traceback
 from pathlib import Path
 
 from sskafka.pipelines.spark_log import written_log
 
 _FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+), in (\S+)', re.MULTILINE)
-_LIBRARIES = ("site-packages", "dist-packages", "pyspark.zip", "/pyspark/", "<", "lib/python3")
+_SSKAFKA = str(Path(__file__).parents[2])
+_LIBRARIES = ("site-packages", "dist-packages", "pyspark.zip", "/pyspark/", "<", "lib/python3", _SSKAFKA)
 _CAUSE = re.compile(r"^\s*(?:Caused by: )?((?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)): (.+)$")
 _WRAPPERS = ("PySpark", "StreamingQueryException", "SparkException", "PythonException", "AnalysisException")
 _NOISE = re.compile(r"\s*SQLSTATE: \w+(;.*)?\s*$")
@@ -65,6 +67,12 @@ def explained(error: BaseException) -> str:
         return f"a Python process of Spark was killed or has crashed ({reason})"
     position = "" if kind.startswith("sskafka.") else user_code_position(str(error))
     return f"{sentence} ({position})" if position and position not in sentence else sentence
+
+
+def raised_in_user_code(error: Exception) -> str:
+    """Return the error with its position in the user's code, for code that this process has called."""
+    position = user_code_position("".join(traceback.format_tb(error.__traceback__)))
+    return f"{position}: {type(error).__name__}: {error}" if position else f"{type(error).__name__}: {error}"
 
 
 def user_code_position(text: str) -> str:

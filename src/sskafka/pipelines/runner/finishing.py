@@ -5,7 +5,7 @@ import importlib.util
 from types import ModuleType
 
 from sskafka.pipelines.files.pipeline import Pipeline
-from sskafka.pipelines.runner.errors import PipelineRunError
+from sskafka.pipelines.runner.errors import PipelineRunError, raised_in_user_code
 
 
 def finish(pipeline: Pipeline) -> str:
@@ -16,7 +16,15 @@ def finish(pipeline: Pipeline) -> str:
     function = getattr(_module(pipeline, location), name, None)
     if not callable(function):
         raise PipelineRunError(f"after: {location} has no function {name}")
-    return str(function(pipeline) or "")
+    try:
+        return str(function(pipeline) or "")
+    except PipelineRunError:
+        raise
+    except Exception as error:
+        raise PipelineRunError(
+            f"after: {location}:{name} has failed: {raised_in_user_code(error)}",
+            "the records are written; correct the function and run the pipeline again",
+        ) from error
 
 
 def _module(pipeline: Pipeline, location: str) -> ModuleType:
@@ -29,6 +37,6 @@ def _module(pipeline: Pipeline, location: str) -> ModuleType:
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-    except (ImportError, OSError) as error:
-        raise PipelineRunError(f"after: {location} cannot be imported: {error}") from error
+    except Exception as error:  # any error: this runs code of the user
+        raise PipelineRunError(f"after: {location} cannot be imported: {raised_in_user_code(error)}") from error
     return module

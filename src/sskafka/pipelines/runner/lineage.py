@@ -17,6 +17,7 @@ import urllib.request
 import uuid
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from http.client import HTTPException
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, assert_never
@@ -82,13 +83,14 @@ class LineageReporter:
         event = run_event(self._pipeline, self._bootstrap, self._run, kind, datetime.now(UTC), error)
         try:
             send(self._target, event)
-        except (OSError, ValueError) as failure:
+        except (OSError, ValueError, HTTPException) as failure:
             self._has_failed = True
-            self._tell(f"lineage events cannot be sent to {self._target}: {failure}")
+            reason = str(failure).strip() or type(failure).__name__
+            self._tell(f"lineage events cannot be sent to {self._target}: {reason}")
 
 
 def send(target: str, event: Json) -> None:
-    """Append the event to a file, or post it; raises OSError or ValueError if that fails."""
+    """Append the event to a file, or post it; raises OSError, ValueError or HTTPException if that fails."""
     body = json.dumps(event, ensure_ascii=False)
     if target.startswith("file:"):
         path = Path(target.removeprefix("file:").removeprefix("//"))

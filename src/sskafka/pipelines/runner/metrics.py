@@ -1,11 +1,12 @@
 """Progress of a run as Prometheus metrics, which the run serves itself: `sskafka pipeline run --metrics HOST:PORT`."""
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from sskafka.model.version import __version__
 from sskafka.pipelines.runner.progress import QueryProgress, dead_letters
@@ -69,8 +70,7 @@ class MetricsServer:
         """Bind the address; raises OSError if that fails. Port 0 means any free port."""
         self._pipeline = pipeline
         self._text = exposition(samples(pipeline, ()), _METRICS)
-        self._server = ThreadingHTTPServer((host, port), _handler(lambda: self._text))
-        self._server.daemon_threads = True
+        self._server = _Server((host, port), _handler(lambda: self._text))
         self._thread = threading.Thread(target=self._server.serve_forever, name="pipeline-metrics", daemon=True)
 
     @property
@@ -91,6 +91,15 @@ class MetricsServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignore clients that close the connection early; the base class prints a stack trace."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 def _handler(text: Callable[[], str]) -> type[BaseHTTPRequestHandler]:

@@ -2,7 +2,6 @@
 
 import importlib
 import sys
-import traceback
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import TypeAlias, assert_never
@@ -12,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sskafka.pipelines.files.pipeline import Pipeline
 from sskafka.pipelines.files.transform import PythonTransform, SqlTransform, Transform
-from sskafka.pipelines.runner.errors import user_code_position
+from sskafka.pipelines.runner.errors import raised_in_user_code
 from sskafka.pipelines.runner.naming import naming_the_line
 from sskafka.pipelines.runner.tables import with_expectations
 
@@ -70,15 +69,14 @@ def _called(function: TransformFunction, spark: SparkSession, tables: Mapping[st
     except AnalysisException:
         raise  # Spark's error about the query is reported with the line of the pipeline file
     except Exception as error:
-        position = user_code_position("".join(traceback.format_tb(error.__traceback__)))
-        raise TransformError(f"{position}: {type(error).__name__}: {error}") from error
+        raise TransformError(raised_in_user_code(error)) from error
 
 
 def _function(spark: SparkSession, pipeline: Pipeline, python: PythonTransform) -> TransformFunction:
     try:
         module = _module(spark, pipeline, python.location)
-    except ImportError as error:
-        raise TransformError(f"{python.location} cannot be imported: {error}") from error
+    except Exception as error:  # any error: this runs code of the user
+        raise TransformError(f"{python.location} cannot be imported: {raised_in_user_code(error)}") from error
     function = getattr(module, python.function, None)
     if not callable(function):
         raise TransformError(f"{python.location} has no function {python.function}")
