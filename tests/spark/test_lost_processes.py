@@ -99,6 +99,22 @@ def test_a_query_goes_on_after_its_planner_was_killed_until_that_happens_again_a
     assert "was killed or has crashed" in history_of(run.topic, run.bootstrap)
 
 
+def test_a_run_whose_messages_nobody_reads_ends_and_its_history_says_why(
+    tmp_path: Path, bootstrap: str, new_topic: Callable[..., str], produce: Callable[..., None]
+) -> None:
+    """As in `sskafka pipeline run clicks.yaml 2>&1 | head`."""
+    topic, file = new_topic(1, "numbers"), tmp_path / "pipeline.yaml"
+    file.write_text(FILE.format(name=topic))
+    produce(topic, numbers(0, 100), 0)
+    command = [SSKAFKA, "pipeline", "run", str(file), "-b", bootstrap, "--master", "local[2]"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stderr is not None
+        assert "connected to" in run.stderr.readline()
+        run.stderr.close()
+        assert run.wait(STEP_TIMEOUT_S) == 1
+    assert "has closed its end of the pipe" in history_of(topic, bootstrap)
+
+
 def history_of(pipeline: str, bootstrap: str) -> str:
     command = [SSKAFKA, "pipeline", "status", "--history", pipeline, "-b", bootstrap]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -5,14 +5,14 @@ adds the traceback.
 """
 
 import os
-import sys
 from importlib import import_module
-from typing import Annotated, Any, NamedTuple, NoReturn
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from sskafka.cli.closed_output import closed_streams
 from sskafka.cli.command_config import with_command_config
 from sskafka.cli.output_aliases import with_output_aliases
 from sskafka.cli.parameter_errors import reworded
@@ -88,18 +88,19 @@ class LazyGroup(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:
-            _leave_silently()
         except typer.BadParameter as error:
             error.message = reworded(error.message)
             raise
         except UsageError as error:
             raise typer.BadParameter(str(error)) from error
         except Exception as error:
+            if isinstance(error, BrokenPipeError) and closed_streams():
+                _discard_output()
+                raise typer.Exit(0) from error
             if (option := getattr(error, "option_name", None)) is not None:  # typer has this error, but not its name
                 _add_hint(error, option)
                 raise
-            if ctx.params["debug"] or not import_module("sskafka.cli.failures").report(error):
+            if ctx.params["debug"] or not _is_reported(error):
                 raise
             raise typer.Exit(1) from error
 
@@ -136,8 +137,16 @@ def _add_hint(error: Any, option: str) -> None:
         error.message += f". Did you mean {meant}?"
 
 
-def _leave_silently() -> NoReturn:
-    """Exit silently: the reader of our output has closed it. Python would complain again when it flushes stdout at
-    exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    raise typer.Exit(0)
+def _is_reported(error: Exception) -> bool:
+    """Print what an error means; return False for an error that needs a traceback."""
+    try:
+        return bool(import_module("sskafka.cli.failures").report(error))
+    except BrokenPipeError:
+        _discard_output()
+        return True
+
+
+def _discard_output() -> None:
+    """Discard further output: its reader has closed it. Python would complain when it flushes the streams at exit."""
+    for stream in closed_streams():
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

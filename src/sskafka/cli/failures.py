@@ -116,6 +116,8 @@ def explain(error: Exception) -> Explanation | None:
             return Explanation(str(error), error.hint)
         case KafkaError():
             return Explanation(f"{error} ({error.code.name})", _HINT_BY_CODE.get(error.code, ""))
+        case ConnectionError() | EOFError() if not getattr(error, "filename", None):
+            return Explanation(f"a connection was lost: {_reason(error)}", "run the command again; --debug shows where")
         case OSError():
             return Explanation(_os_error_text(error))
         case ModuleNotFoundError() if error.name in _OF_SPARK:
@@ -129,5 +131,8 @@ def explain(error: Exception) -> Explanation | None:
 
 
 def _os_error_text(error: OSError) -> str:
-    reason = error.strerror or str(error) or type(error).__name__
-    return f"{error.filename}: {reason}" if error.filename else reason
+    return f"{error.filename}: {_reason(error)}" if error.filename else _reason(error)
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

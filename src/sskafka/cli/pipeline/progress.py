@@ -32,20 +32,37 @@ class Stopwatch:
 
 
 class ProgressLines:
-    """Prints a line for each query after each of its batches."""
+    """Prints a line for each query after each of its batches.
+
+    If the reader of the lines closes the pipe, as `head` does, the run ends: `show` raises, which is called between
+    batches. `tell` never raises, because threads and signal handlers call it."""
 
     def __init__(self) -> None:
         self._stopwatch = Stopwatch()
         self._shown: dict[str, int] = {}
+        self._is_closed = False
 
     def tell(self, text: str) -> None:
-        talk(self._stopwatch.told(text))
+        self._print(self._stopwatch.told(text))
 
     def show(self, queries: "Sequence[QueryProgress]") -> None:
         for query in queries:
             if query.batch >= 0 and self._shown.get(query.query) != query.batch:
                 self._shown[query.query] = query.batch
-                talk(progress_line(query))
+                self._print(progress_line(query))
+        if self._is_closed:
+            from sskafka.pipelines.runner.errors import AGAIN, PipelineRunError  # noqa: PLC0415  not for --help
+
+            raise PipelineRunError(
+                "the program that reads the messages of the run has closed its end of the pipe",
+                f"{AGAIN}; 2> FILE keeps the messages",
+            )
+
+    def _print(self, text: str) -> None:
+        try:
+            talk(text)
+        except BrokenPipeError:
+            self._is_closed = True
 
     def close(self) -> None:
         pass
