@@ -1,5 +1,6 @@
 """Writing topics with Spark: each record once for readers of committed records, whoever is killed when."""
 
+import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -216,3 +217,61 @@ def test_spark_itself_refuses_update_mode_and_the_error_names_it(
     query = writer.option("topic", topic).option("checkpointLocation", str(tmp_path)).start()
     with pytest.raises(Exception, match="sskafka does not support Update mode"):
         query.awaitTermination()
+
+
+class Copying:
+    """A query that copies a topic, run by run, with a checkpoint that a test may replace."""
+
+    def __init__(self, spark: "SparkSession", bootstrap: str, source: str, sink: str) -> None:
+        self._spark = spark
+        self._bootstrap = bootstrap
+        self._source = source
+        self._sink = sink
+
+    def run(self, checkpoint: Path, name: str = "copying") -> None:
+        options = {"kafka.bootstrap.servers": self._bootstrap, "subscribe": self._source}
+        reader = self._spark.readStream.format("sskafka").options(**options, startingOffsets="earliest")
+        writer = reader.load().select("value").writeStream.format("sskafka").queryName(name)
+        writer = writer.option("kafka.bootstrap.servers", self._bootstrap).option("topic", self._sink)
+        query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+        query.awaitTermination()
+
+    def committed(self, count: int) -> list[int]:
+        return committed(self._spark, self._bootstrap, self._sink, count)
+
+
+def test_a_checkpoint_that_is_a_batch_old_or_a_copy_is_refused(
+    spark: "SparkSession", bootstrap: str, new_topic: Callable[..., str], produce: Callable[..., None], tmp_path: Path
+) -> None:
+    """Spark plans the last batch again, with the records that have arrived since; dropping it would lose them."""
+    source, checkpoint, backup = new_topic(1), tmp_path / "checkpoint", tmp_path / "backup"
+    copying = Copying(spark, bootstrap, source, new_topic(1))
+    produce(source, numbers(0, 10))
+    copying.run(checkpoint)
+    shutil.copytree(checkpoint, backup)
+    produce(source, numbers(10, 20))
+    copying.run(checkpoint)
+
+    produce(source, numbers(20, 30))
+    with pytest.raises(Exception, match="one is a copy of the other"):
+        copying.run(backup)
+    newest = tmp_path / "newest"
+    checkpoint.rename(newest)
+    backup.rename(checkpoint)
+    with pytest.raises(Exception, match="the checkpoint is older than the output or a copy"):
+        copying.run(checkpoint)
+    shutil.rmtree(checkpoint)
+    newest.rename(checkpoint)
+    copying.run(checkpoint)
+    assert copying.committed(30) == list(range(30))
+
+
+def test_two_jobs_with_one_query_name_do_not_disturb_each_other(
+    spark: "SparkSession", bootstrap: str, new_topic: Callable[..., str], produce: Callable[..., None], tmp_path: Path
+) -> None:
+    jobs = [Copying(spark, bootstrap, new_topic(1), new_topic(1)) for _ in range(2)]
+    for first in (0, 10):
+        for job in jobs:
+            produce(job._source, numbers(first, first + 10))
+            job.run(tmp_path / job._sink, "one-name")
+    assert [job.committed(20) for job in jobs] == [list(range(20))] * 2

@@ -140,6 +140,7 @@ def test_everything_that_can_be_said(tmp_path: Path) -> None:
         ("  - console: {}", "  - console: {}\n  - console: {}", 7, "two sinks are called 'console'"),
         ("  - console: {}", "  - parquet: {}", 7, "path: is missing"),
         ("  - console: {}", "  - parquet: {path: x}\noutput_mode: update", 8, "Parquet files cannot be changed"),
+        ("  - console: {}", "  - topic: {topic: x}\noutput_mode: complete", 8, "a topic cannot be emptied"),
         ("  - console: {}", "  - console: {}\ncheckpoint: hdfs:///lake", 8, "use hdfs://HOST:PORT/DIRECTORY"),
         ("  - console: {}", "  - console: {}\ntrigger: sometimes", 8, "neither available-now nor a time"),
         ("  - console: {}", "  - console: {}\ntransform: {sql: select 1}", 8, "reads none of the sources"),
