@@ -21,6 +21,7 @@ def test_a_cluster_that_loses_a_broker(sskafka_cluster: StartCluster) -> None:
     assert healthy.returncode == 0, healthy
     assert "nothing needs attention" in healthy.stdout
     assert "3 in 1 topic: 0 offline" in healthy.stdout
+    assert "balance     a broker has 1 to 1 leaders, 3 to 3 replicas, 0 B to 0 B of logs\n" in healthy.stdout
     cluster.kill(3)
 
     def answer() -> dict[str, Any] | None:
@@ -35,6 +36,7 @@ def test_a_cluster_that_loses_a_broker(sskafka_cluster: StartCluster) -> None:
     described = wait_until(answer, "the lost broker is reported", 30)
     assert any("broker 3" in problem["text"] and problem["severity"] == "error" for problem in described["problems"])
     assert described["partitions"]["offline"] == []
+    assert described["skew"]["replicas"] == {"least": 3, "most": 3, "mean": 3.0}
     text = status(cluster.bootstrap_servers)
     assert text.returncode == 3
     assert "next: start it, or remove it with `sskafka cluster unregister 3`" in text.stdout

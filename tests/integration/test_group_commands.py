@@ -127,5 +127,7 @@ def test_a_group_is_deleted_only_when_told_to(group_broker: BrokerProcess, numbe
     assert "would be deleted" in group("delete", numbers, "--dry-run", as_json=False)
     assert "--yes" in group("delete", numbers, as_json=False, code=2)
     assert group("describe", numbers)["state"] == "Empty"
+    assert numbers in [one["group"] for one in group("describe", f"{numbers[:-1]}?")]
+    assert [one["group_id"] for one in group("list", f"*{numbers[1:]}")] == [numbers]
     assert "deleted" in group("delete", numbers, "--yes", as_json=False)
     assert "GROUP_ID_NOT_FOUND" in group("describe", numbers, code=1)

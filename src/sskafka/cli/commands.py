@@ -15,8 +15,7 @@ from typer.main import get_command
 from sskafka.cli.closed_output import closed_streams
 from sskafka.cli.command_config import with_command_config
 from sskafka.cli.output_aliases import with_output_aliases
-from sskafka.cli.parameter_errors import reworded
-from sskafka.cli.plain_help import meant_by, with_plain_help
+from sskafka.cli.plain_help import meant_by, reworded, with_plain_help
 from sskafka.cli.usage import UsageError
 from sskafka.compiled import BUILD
 from sskafka.model.version import __version__
@@ -44,10 +43,12 @@ COMMANDS = {
     "group": LazyCommand(
         "sskafka.cli.group.commands", "List, describe and delete groups; show lag and rebalances; reset offsets."
     ),
-    "config": LazyCommand("sskafka.cli.config", "Show, compare and change settings of topics, brokers and groups."),
+    "config": LazyCommand(
+        "sskafka.cli.config", "Show, compare and change settings of topics, brokers, groups and client ids."
+    ),
     "user": LazyCommand("sskafka.cli.user", "List, add and remove users (SCRAM credentials); set passwords."),
     "token": LazyCommand("sskafka.cli.token", "Create, list, renew and expire delegation tokens."),
-    "acl": LazyCommand("sskafka.cli.acl.commands", "List, add and remove ACLs, with the options of kafka-acls."),
+    "acl": LazyCommand("sskafka.cli.acl", "List, add and remove ACLs, with the options of kafka-acls."),
     "cert": LazyCommand("sskafka.cli.cert", "Make and show certificates for TLS."),
     "quota": LazyCommand("sskafka.cli.quota", "List, set and remove quotas of users, client ids and IP addresses."),
     "metadata": LazyCommand(
@@ -60,6 +61,13 @@ COMMANDS = {
     "pipeline": LazyCommand("sskafka.cli.pipeline.commands", "Run and manage data pipelines on Spark."),
     "demo": LazyCommand("sskafka.cli.demo", "Three brokers, a stream of clicks and a Spark pipeline, live."),
 }
+
+
+class PlainUsageError(typer.BadParameter):
+    """A usage error whose message is a whole sentence: typer would put "Invalid value:" before it."""
+
+    def format_message(self) -> str:
+        return self.message
 
 
 class LazyGroup(TyperGroup):
@@ -92,7 +100,7 @@ class LazyGroup(TyperGroup):
             error.message = reworded(error.message)
             raise
         except UsageError as error:
-            raise typer.BadParameter(str(error)) from error
+            raise PlainUsageError(str(error)) from error
         except Exception as error:
             if isinstance(error, BrokenPipeError) and closed_streams():
                 _discard_output()

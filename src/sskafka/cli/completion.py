@@ -1,4 +1,4 @@
-"""Shell completion of topic and group names, asked from the cluster that the command line names.
+"""Shell completion of topics, groups and brokers, asked from the cluster that the command line names, and of settings.
 
 A shell waits for the answer while somebody types, so the cluster has little time, and no error is shown.
 """
@@ -33,6 +33,24 @@ def complete_group(ctx: typer.Context, incomplete: str) -> list[str]:
     return _asked(ctx, incomplete, names)
 
 
+def complete_broker(ctx: typer.Context, incomplete: str) -> list[str]:
+    from sskafka.client.cluster import Cluster  # noqa: PLC0415  not for --help
+
+    async def ids(cluster: Cluster) -> list[str]:
+        return [str(broker.node_id) for broker in await cluster.brokers()]
+
+    return _asked(ctx, incomplete, ids)
+
+
+def complete_setting(incomplete: str) -> list[str]:
+    """Complete the name of a setting; which kind has it is known only after the option that follows."""
+    from sskafka.model.group_configs import GROUP_SETTINGS  # noqa: PLC0415  not for --help
+    from sskafka.model.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS  # noqa: PLC0415
+
+    known = {**TOPIC_SETTINGS, **GROUP_SETTINGS, **BROKER_SETTINGS}
+    return sorted(name for name in known if name.startswith(incomplete))
+
+
 def _asked(ctx: typer.Context, incomplete: str, names: Callable[..., Awaitable[list[str]]]) -> list[str]:
     from sskafka.cli.connecting import DEFAULT_BOOTSTRAP, client_properties, connected  # noqa: PLC0415
 
@@ -63,5 +81,13 @@ GroupArgument = Annotated[
     str, typer.Argument(metavar="GROUP", help="Name of the group.", autocompletion=complete_group)
 ]
 GroupsArgument = Annotated[
-    list[str], typer.Argument(metavar="GROUP", help="Groups without members.", autocompletion=complete_group)
+    list[str],
+    typer.Argument(
+        metavar="GROUP",
+        help="Group, glob such as 'billing-*', or regular expression that starts with ^.",
+        autocompletion=complete_group,
+    ),
+]
+BrokerArgument = Annotated[
+    int, typer.Argument(metavar="BROKER", help="Node id of the broker.", autocompletion=complete_broker)
 ]

@@ -1,4 +1,4 @@
-"""Ask before something is lost."""
+"""Ask for confirmation before data is deleted."""
 
 import sys
 
@@ -13,7 +13,7 @@ def confirm(what: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UsageError(f"this {what}; --yes does it without asking")
+        raise UsageError(f"this {what}; add --yes to confirm")
     print(f"This {what}. Continue? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         talk("nothing was changed")

@@ -48,6 +48,18 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(work)
 
 
+def run_on_cluster(
+    bootstrap: str, properties: Sequence[str] | None, action: Callable[[Cluster], Coroutine[Any, Any, T]]
+) -> T:
+    """Run a command that needs nothing but a cluster. `properties` are those of -X."""
+
+    async def work() -> T:
+        async with connected(bootstrap, client_properties(properties)) as cluster:
+            return await action(cluster)
+
+    return run(work())
+
+
 @asynccontextmanager
 async def connected(bootstrap: str, properties: dict[str, str]) -> AsyncIterator[Cluster]:
     """Yield a cluster that has answered once, so that a command fails at once if no broker listens."""

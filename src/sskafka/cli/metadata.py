@@ -13,6 +13,7 @@ from sskafka.cli.connecting import (
     client_properties,
     connected,
     run,
+    run_on_cluster,
 )
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption
@@ -41,11 +42,7 @@ def quorum(
 ) -> None:
     """Show the leader of the metadata quorum, and the progress of voters and observers."""
 
-    async def work() -> QuorumDescription:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            return await describe_quorum(cluster)
-
-    found = run(work())
+    found = run_on_cluster(bootstrap, properties, describe_quorum)
     if output.is_data:
         print_data(output, _as_json(found))
     else:

@@ -1,4 +1,6 @@
-"""Help texts in our own words: whole summaries, and a word instead of a Python type for the value of an option."""
+"""Help and errors of options in our own words: whole summaries, a word instead of a Python type for the value of an
+option, and no words of pydantic, which typer lets describe values that it cannot convert.
+"""
 
 import re
 from typing import Any
@@ -10,8 +12,22 @@ _MEANT = {
     "-o": "--output",
     "--port": "--set listeners=PLAINTEXT://HOST:PORT",
     "--dir": "--set log.dirs=DIRECTORY",
+    "--to-earliest": "--to start",
+    "--to-latest": "--to end",
+    "--to-offset": "--to OFFSET",
+    "--to-datetime": "--to @TIME",
+    "--by-duration": "--to @TIME",
 }
-"""What somebody may mean by an option that a command does not have, if the command has the other one."""
+"""Options that commands do not have, with the option that is suggested instead if the command has that one."""
+
+_WORDINGS = (
+    (re.compile(r"^Value error, "), ""),
+    (re.compile(r"Input should be a valid integer.*"), "expected a whole number"),
+    (re.compile(r"Input should be a valid number.*"), "expected a number"),
+    (re.compile(r"Input should be greater than or equal to (\S+)"), r"must be at least \1"),
+    (re.compile(r"Input should be less than or equal to (\S+)"), r"must be at most \1"),
+    (re.compile(r"Input should be "), "expected "),
+)
 
 
 def with_plain_help(command: Any) -> Any:
@@ -32,6 +48,13 @@ def meant_by(option: str, command: Any) -> str:
     meant = _MEANT.get(option, "")
     known = {name for parameter in command.params for name in parameter.opts}
     return meant if meant.partition(" ")[0] in known else ""
+
+
+def reworded(message: str) -> str:
+    """Return the message of an invalid option in our own words."""
+    for pattern, wording in _WORDINGS:
+        message = pattern.sub(wording, message)
+    return message
 
 
 def _first_sentence(text: str) -> str:

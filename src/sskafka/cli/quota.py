@@ -13,12 +13,14 @@ from sskafka.cli.connecting import (
     client_properties,
     connected,
     run,
+    run_on_cluster,
 )
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import DryRunOption, FormatOption, YesOption
 from sskafka.cli.output import Format, print_data, print_table, talk
+from sskafka.cli.sizes import number_text
 from sskafka.cli.usage import UsageError, key_values
-from sskafka.client.client_quotas import EntityQuotas, alter_quotas, describe_quotas
+from sskafka.client.client_quotas import alter_quotas, describe_quotas
 from sskafka.metadata.client_quotas import CLIENT_ID, CLIENT_KEYS, IP, IP_KEYS, USER
 from sskafka.metadata.image import QuotaEntity
 
@@ -54,17 +56,11 @@ def list_command(
     """List the quotas, or those of a user, client id or IP address, also in combinations."""
     entity = _entity(user, user_defaults, client_id, client_defaults, ip, ip_defaults)
 
-    async def work() -> list[EntityQuotas]:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            return await describe_quotas(cluster, entity)
-
-    found = run(work())
+    found = run_on_cluster(bootstrap, properties, lambda cluster: describe_quotas(cluster, entity))
     if output.is_data:
         print_data(output, [{"entity": dict(one.entity), "limits": one.limits} for one in found])
         return
-    rows = [
-        (*_entity_cells(one.entity), key, _number_text(limit)) for one in found for key, limit in one.limits.items()
-    ]
+    rows = [(*_entity_cells(one.entity), key, number_text(limit)) for one in found for key, limit in one.limits.items()]
     print_table(("USER", "CLIENT-ID", "IP", "QUOTA", "LIMIT"), rows, if_empty="there are no such quotas")
 
 
@@ -98,7 +94,7 @@ def set_command(
             await alter_quotas(cluster, entity, wanted, validate_only=dry_run)
 
     run(work())
-    changes = [f"{key}={_number_text(limit)}" for key, limit in wanted.items()]
+    changes = [f"{key}={number_text(limit)}" for key, limit in wanted.items()]
     _tell(entity, changes, "would be set" if dry_run else "set", output=output)
 
 
@@ -170,10 +166,6 @@ def _number(key: str, text: str) -> float:
         return float(text)
     except ValueError:
         raise UsageError(f"{key}={text!r} is not a number") from None
-
-
-def _number_text(limit: float) -> str:
-    return str(int(limit)) if limit.is_integer() else str(limit)
 
 
 def _entity_cells(entity: QuotaEntity) -> tuple[str | None, str | None, str | None]:

@@ -32,3 +32,7 @@ def duration_text(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
+
+
+def number_text(number: float) -> str:
+    return str(int(number)) if number.is_integer() else str(number)

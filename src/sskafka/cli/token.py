@@ -11,9 +11,7 @@ from sskafka.cli.connecting import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
     PropertiesOption,
-    client_properties,
-    connected,
-    run,
+    run_on_cluster,
 )
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_data, print_table, talk
@@ -55,11 +53,10 @@ def create(
 ) -> None:
     """Create a delegation token, and print it with its HMAC."""
 
-    async def work() -> DelegationToken:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            return await create_token(cluster, owner, renewers or (), max_life_ms)
-
-    _print([run(work())], output=output)
+    token = run_on_cluster(
+        bootstrap, properties, lambda cluster: create_token(cluster, owner, renewers or (), max_life_ms)
+    )
+    _print([token], output=output)
 
 
 @app.command("list")
@@ -73,11 +70,8 @@ def list_command(
 ) -> None:
     """List the delegation tokens that this user may see, with their HMACs."""
 
-    async def work() -> list[DelegationToken]:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            return await describe_tokens(cluster, owners or None)
-
-    _print(run(work()), output=output)
+    found = run_on_cluster(bootstrap, properties, lambda cluster: describe_tokens(cluster, owners or None))
+    _print(found, output=output)
 
 
 @app.command()
@@ -92,11 +86,8 @@ def renew(
     """Renew a delegation token: it expires later, but never after its longest life."""
     key = _decoded(hmac)
 
-    async def work() -> int:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            return await renew_token(cluster, key, period_ms)
-
-    talk(f"the token expires at {_text(run(work()))}")
+    expiry_ms = run_on_cluster(bootstrap, properties, lambda cluster: renew_token(cluster, key, period_ms))
+    talk(f"the token expires at {_text(expiry_ms)}")
 
 
 @app.command()
@@ -111,11 +102,7 @@ def expire(
     """Expire a delegation token, at once or after some time."""
     key = _decoded(hmac)
 
-    async def work() -> int:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            return await expire_token(cluster, key, period_ms)
-
-    expiry_ms = run(work())
+    expiry_ms = run_on_cluster(bootstrap, properties, lambda cluster: expire_token(cluster, key, period_ms))
     talk("the token has expired" if expiry_ms < 0 else f"the token expires at {_text(expiry_ms)}")
 
 

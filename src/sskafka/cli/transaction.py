@@ -16,12 +16,12 @@ from sskafka.cli.connecting import (
     client_properties,
     connected,
     run,
+    run_on_cluster,
 )
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_data, print_table, talk
 from sskafka.client import transactions
 from sskafka.client.partition_producers import abort_hanging
-from sskafka.client.transactions import ListedTransaction
 from sskafka.model.ids import TopicPartition
 from sskafka.transactions.metadata import STATE_BY_LABEL
 from sskafka.wire.messages.describe_transactions import TransactionState
@@ -50,11 +50,10 @@ def list_(
     for unknown in [label for label in state or () if label not in STATE_BY_LABEL]:
         raise typer.BadParameter(f"{unknown!r} is not one of {', '.join(STATE_BY_LABEL)}", param_hint="--state")
 
-    async def work() -> list[ListedTransaction]:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            return await transactions.list_transactions(cluster, state or ())
-
-    found = sorted(run(work()))
+    states = state or ()
+    found = sorted(
+        run_on_cluster(bootstrap, properties, lambda cluster: transactions.list_transactions(cluster, states))
+    )
     if output.is_data:
         print_data(output, [item._asdict() for item in found])
     else:
@@ -71,11 +70,8 @@ def describe(
 ) -> None:
     """Show the state of a transactional id, and the partitions of its open transaction."""
 
-    async def work() -> TransactionState:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            return await transactions.describe(cluster, transactional_id)
-
-    shown = _shown(run(work()), time.time_ns() // 1_000_000)
+    found = run_on_cluster(bootstrap, properties, lambda cluster: transactions.describe(cluster, transactional_id))
+    shown = _shown(found, time.time_ns() // 1_000_000)
     if output.is_data:
         print_data(output, shown)
         return

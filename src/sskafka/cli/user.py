@@ -16,6 +16,7 @@ from sskafka.cli.connecting import (
     client_properties,
     connected,
     run,
+    run_on_cluster,
 )
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import DryRunOption, FormatOption, YesOption
@@ -24,7 +25,6 @@ from sskafka.cli.usage import UsageError
 from sskafka.client.cluster import Cluster
 from sskafka.client.scram_users import (
     ITERATIONS,
-    UserCredential,
     describe_users,
     remove_credentials,
     set_password,
@@ -69,11 +69,7 @@ def list_command(
 ) -> None:
     """List users with the mechanisms for which they have a password."""
 
-    async def work() -> list[UserCredential]:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            return await describe_users(cluster, users or ())
-
-    found = run(work())
+    found = run_on_cluster(bootstrap, properties, lambda cluster: describe_users(cluster, users or ()))
     if output.is_data:
         print_data(output, [credential._asdict() for credential in found])
     else:

@@ -1,7 +1,7 @@
 """The state of a cluster: brokers, disks, quorum and partitions, and what needs attention, with the next step.
 
-`cluster_status` asks the brokers; `find_problems` judges what they have answered. `machines_of` adds up the brokers of
-each machine.
+`cluster_status` asks the brokers; `find_problems` judges what they have answered. `skew_of` compares the load of the
+brokers, and `machines_of` adds up the brokers of each machine.
 """
 
 import asyncio
@@ -26,6 +26,10 @@ MIN_INSYNC_REPLICAS = "min.insync.replicas"
 SILENT_VOTER_MS = 10_000
 DIRECTORIES_TIMEOUT_S = 3.0
 LOW_DISK_SHARE = 0.10
+UNEVEN_SHARE = 0.2
+"""A load is uneven if the broker with the most has this share more than the mean."""
+UNEVEN_BYTES_MIN = 100_000_000
+"""Smaller differences in the size of logs are not worth copying a replica."""
 NAMED_MAX = 3
 """Partitions that a problem names; it counts the others."""
 
@@ -302,3 +306,47 @@ def _machine(host: str, members: list[BrokerStatus]) -> MachineStatus:
         sum(broker.replicas for broker in members),
         sum(usage.log_bytes for broker in members for usage in broker.directories),
     )
+
+
+class Spread(NamedTuple):
+    """The least and the most that one broker has."""
+
+    least: int
+    most: int
+    mean: float
+
+    def is_uneven(self, difference_min: int) -> bool:
+        return self.most - self.least >= difference_min and self.most > (1 + UNEVEN_SHARE) * self.mean
+
+
+class Skew(NamedTuple):
+    """How evenly leaders, replicas and bytes are spread over the brokers that take replicas."""
+
+    leaders: Spread
+    replicas: Spread
+    log_bytes: Spread
+
+    @property
+    def uneven(self) -> str | None:
+        """The goal of `sskafka topic rebalance --by` that removes the skew; None if the load is even."""
+        if self.log_bytes.is_uneven(UNEVEN_BYTES_MIN):
+            return "bytes"
+        if self.replicas.is_uneven(2):
+            return "replicas"
+        return "leaders" if self.leaders.is_uneven(2) else None
+
+
+def skew_of(brokers: Iterable[BrokerStatus]) -> Skew | None:
+    """Compare the brokers that are up and not drained; None if there are fewer than two."""
+    compared = [broker for broker in brokers if not broker.is_fenced and not broker.is_cordoned]
+    if len(compared) < 2:
+        return None
+    return Skew(
+        _spread([broker.leaders for broker in compared]),
+        _spread([broker.replicas for broker in compared]),
+        _spread([sum(usage.log_bytes for usage in broker.directories) for broker in compared]),
+    )
+
+
+def _spread(values: Sequence[int]) -> Spread:
+    return Spread(min(values), max(values), sum(values) / len(values))

@@ -16,9 +16,9 @@ from sskafka.cli.commands import COMMANDS, LazyGroup, app
 from sskafka.cli.confirm import confirm
 from sskafka.cli.failures import CommandError
 from sskafka.cli.output import Format, print_data, print_item
+from sskafka.cli.patterns import matching
 from sskafka.cli.progress_bar import ProgressBar
 from sskafka.cli.sizes import duration_text, parse_size, size_text
-from sskafka.cli.topic.patterns import matching
 from sskafka.cli.usage import UsageError
 from sskafka.model.ids import TopicPartition
 
@@ -120,7 +120,7 @@ def test_deletions_ask(answer: str, agrees: bool, monkeypatch: pytest.MonkeyPatc
 
 def test_without_a_terminal_yes_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", StringIO("y\n"))
-    with pytest.raises(UsageError, match="this deletes everything; --yes does it without asking"):
+    with pytest.raises(UsageError, match="this deletes everything; add --yes to confirm"):
         confirm("deletes everything", yes=False)
     confirm("deletes everything", yes=True)
 

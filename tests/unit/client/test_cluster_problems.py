@@ -9,6 +9,7 @@ from sskafka.client.cluster_status import (
     Severity,
     find_problems,
     partition_health,
+    skew_of,
 )
 from sskafka.client.metadata import PartitionView, TopicView
 from sskafka.client.quorum import QuorumDescription, QuorumMember
@@ -86,3 +87,33 @@ def test_voters_that_do_not_fetch(silent: set[int], voters: int, severity: Sever
 def test_the_leader_of_the_quorum_need_not_fetch() -> None:
     quorum = QUORUM._replace(voters=(QuorumMember(1, 100, -1, -1),))
     assert list(find_problems([], quorum, PartitionHealth(), NOW_MS)) == []
+
+
+def loaded(node_id: int, leaders: int, replicas: int, megabytes: int, *, cordoned: bool = False) -> BrokerStatus:
+    usage = DirectoryUsage("/data", megabytes * 1_000_000, 100, 50, False, cordoned)
+    return broker(node_id)._replace(leaders=leaders, replicas=replicas, directories=(usage,))
+
+
+@pytest.mark.parametrize(
+    ("loads", "uneven"),
+    [
+        ([(3, 9, 500), (3, 8, 510), (2, 9, 490)], None),
+        ([(2, 2, 0), (1, 2, 0), (1, 2, 0)], None),  # one leader more than others cannot be helped
+        ([(6, 9, 500), (1, 9, 500), (1, 9, 500)], "leaders"),
+        ([(3, 12, 0), (3, 6, 0), (3, 6, 0)], "replicas"),
+        ([(3, 9, 1500), (3, 9, 500), (3, 9, 500)], "bytes"),
+        ([(3, 9, 30), (3, 9, 0), (3, 9, 0)], None),  # too little to be worth a copy
+    ],
+)
+def test_skew_names_the_goal_that_removes_it(loads: list[tuple[int, int, int]], uneven: str | None) -> None:
+    skew = skew_of(loaded(node_id, *load) for node_id, load in enumerate(loads, 1))
+    assert skew is not None
+    assert skew.uneven == uneven
+
+
+def test_brokers_that_are_drained_or_fenced_do_not_count_as_skew() -> None:
+    brokers = [loaded(1, 3, 9, 5), loaded(2, 3, 9, 5), loaded(3, 0, 9, 5, cordoned=True), broker(4, fenced=True)]
+    skew = skew_of(brokers)
+    assert skew is not None
+    assert (skew.leaders.least, skew.leaders.most) == (3, 3)
+    assert skew_of(brokers[1:]) is None

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from sskafka.cli.broker.describe import BrokerArgument, no_such_broker
+from sskafka.cli.broker.describe import no_such_broker
+from sskafka.cli.completion import BrokerArgument
 from sskafka.cli.confirm import confirm
 from sskafka.cli.connecting import (
     DEFAULT_BOOTSTRAP,

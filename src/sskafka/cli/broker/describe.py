@@ -1,11 +1,10 @@
 """`sskafka broker list | describe`: where brokers are, what they hold, and in which state they are."""
 
 from collections import Counter
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from sskafka.cli.cluster.status import BROKER_COLUMNS, broker_json, broker_row
+from sskafka.cli.completion import BrokerArgument
 from sskafka.cli.connecting import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -13,6 +12,7 @@ from sskafka.cli.connecting import (
     client_properties,
     connected,
     run,
+    run_on_cluster,
 )
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption
@@ -21,9 +21,8 @@ from sskafka.cli.sizes import size_text
 from sskafka.cli.watching import WatchOption, shown_again
 from sskafka.client.balance.layout import Layout
 from sskafka.client.balance.reading import read_layout
+from sskafka.client.cluster import Cluster
 from sskafka.client.cluster_status import BrokerStatus, ClusterStatus, cluster_status
-
-BrokerArgument = Annotated[int, typer.Argument(metavar="BROKER", help="Node id of the broker.")]
 
 
 def list_(
@@ -55,11 +54,10 @@ def describe(
 ) -> None:
     """Describe a broker: state, log directories, and what it holds of each topic."""
 
-    async def work() -> tuple[ClusterStatus, Layout]:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            return await cluster_status(cluster), await read_layout(cluster)
+    async def ask(cluster: Cluster) -> tuple[ClusterStatus, Layout]:
+        return await cluster_status(cluster), await read_layout(cluster)
 
-    found, layout = run(work())
+    found, layout = run_on_cluster(bootstrap, properties, ask)
     broker = next((one for one in found.brokers if one.node_id == broker_id), None)
     if broker is None:
         raise no_such_broker(broker_id, [one.node_id for one in found.brokers])

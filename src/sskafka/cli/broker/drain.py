@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from sskafka.cli.broker.describe import BrokerArgument, no_such_broker
+from sskafka.cli.broker.describe import no_such_broker
+from sskafka.cli.completion import BrokerArgument
 from sskafka.cli.connecting import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,

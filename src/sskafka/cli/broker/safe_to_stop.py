@@ -5,14 +5,12 @@ from typing import Annotated
 
 import typer
 
-from sskafka.cli.broker.describe import BrokerArgument
+from sskafka.cli.completion import BrokerArgument
 from sskafka.cli.connecting import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
     PropertiesOption,
-    client_properties,
-    connected,
-    run,
+    run_on_cluster,
 )
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_data, talk
@@ -36,11 +34,7 @@ def safe_to_stop(
 ) -> None:
     """Check whether a broker may stop without clients noticing: exit code 0 if so, 3 if not."""
 
-    async def work() -> list[StopRisk]:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            return await until_safe(cluster, broker_id, wait or 0)
-
-    risks = run(work())
+    risks = run_on_cluster(bootstrap, properties, lambda cluster: until_safe(cluster, broker_id, wait or 0))
     if output.is_data:
         print_data(output, {"broker": broker_id, "safe": not risks, "risks": [_risk_json(risk) for risk in risks]})
     else:
@@ -50,7 +44,7 @@ def safe_to_stop(
 
 
 async def until_safe(cluster: Cluster, broker_id: int, wait_s: float) -> list[StopRisk]:
-    """Return the risks that are left after at most so many seconds: none as soon as it is safe."""
+    """Wait up to `wait_s` seconds until the broker can stop safely. Return the risks that remain; none if it can."""
     deadline_ms = cluster.deadline_ms(int(wait_s * 1000))
     while True:
         risks = await read_stop_risks(cluster, broker_id)
@@ -61,9 +55,9 @@ async def until_safe(cluster: Cluster, broker_id: int, wait_s: float) -> list[St
 
 def tell(broker_id: int, risks: list[StopRisk]) -> None:
     if not risks:
-        talk(f"broker {broker_id} may stop")
+        talk(f"broker {broker_id} is safe to stop")
         return
-    talk(f"broker {broker_id} must not stop now:")
+    talk(f"broker {broker_id} is not safe to stop:")
     for risk in risks[:NAMED_MAX]:
         talk(f"  {risk.partition or 'quorum'}: {risk.text}")
     if len(risks) > NAMED_MAX:

@@ -72,7 +72,7 @@ class BrokerHome(NamedTuple):
 
     @property
     def restart_file(self) -> Path:
-        """Exists while somebody wants `cluster up` to start this broker again when it has stopped."""
+        """Exists while `cluster restart` waits: `cluster up` starts this broker again when it has stopped."""
         return self.path / "restart"
 
     def pid(self) -> int | None:
@@ -146,7 +146,7 @@ def find_cluster(
     if found and count not in {None, len(machines)}:
         raise CommandError(
             f"{directory} holds a cluster of {len(machines)} brokers",
-            f"leave out -n to start that one, or start one of {count} elsewhere with --dir {directory.name}-{count}",
+            f"omit -n to start that cluster, or use --dir {directory}-{count} for a new one of {count} brokers",
         )
     machines = machines or list(range(1, (count or default_count) + 1))
     if len(machines) >= ID_STEP:

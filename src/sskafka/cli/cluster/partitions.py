@@ -15,18 +15,18 @@ from sskafka.cli.connecting import (
     client_properties,
     connected,
     run,
+    run_on_cluster,
 )
 from sskafka.cli.failures import CommandError, report_each
 from sskafka.cli.moves import ThrottleOption, carry_out, print_plan, throttle_of
 from sskafka.cli.options import DryRunOption, FormatOption, YesOption
 from sskafka.cli.output import Format, print_data, print_table, talk
-from sskafka.cli.topic.patterns import topics_named
+from sskafka.cli.patterns import topics_named
 from sskafka.cli.usage import UsageError
 from sskafka.client.balance.layout import Move, PlanError
 from sskafka.client.balance.reading import read_layout
 from sskafka.client.balance.replicas import Goal, plan_onto
 from sskafka.client.partition_moves import (
-    Reassignment,
     alter_reassignments,
     elect_leaders,
     list_reassignments,
@@ -140,11 +140,7 @@ def reassignments(
 ) -> None:
     """List the ongoing reassignments."""
 
-    async def work() -> dict[TopicPartition, Reassignment]:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            return await list_reassignments(cluster)
-
-    found = sorted(run(work()).items())
+    found = sorted(run_on_cluster(bootstrap, properties, list_reassignments).items())
     if output.is_data:
         print_data(output, [{"topic": at.topic, "partition": at.partition, **move._asdict()} for at, move in found])
     else:
@@ -166,11 +162,7 @@ def elect(
     """Elect the preferred leaders."""
     chosen = [_parse_partition(text) for text in partitions] if partitions else None
 
-    async def work() -> dict[TopicPartition, KafkaError | None]:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            return await elect_leaders(cluster, chosen, unclean=unclean)
-
-    outcomes = run(work())
+    outcomes = run_on_cluster(bootstrap, properties, lambda cluster: elect_leaders(cluster, chosen, unclean=unclean))
     not_needed = {at for at, error in outcomes.items() if error and error.code == ErrorCode.ELECTION_NOT_NEEDED}
     tell_outcomes({at: error for at, error in outcomes.items() if at not in not_needed}, "has a new leader")
     if len(not_needed) == len(outcomes):

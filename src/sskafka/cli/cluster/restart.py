@@ -35,7 +35,7 @@ _POLL_S = 0.1
 
 def restart(
     directory: Annotated[
-        Path, typer.Option("--dir", help="Data directory of the cluster, as of `cluster up`.")
+        Path, typer.Option("--dir", help="Data directory of the cluster: the --dir of its `cluster up`.")
     ] = DEFAULT_DIRECTORY,
     rolling: Annotated[bool, typer.Option("--rolling", hidden=True)] = True,
     brokers: Annotated[
@@ -70,7 +70,11 @@ def restart(
             return len(homes)
 
     count = run(work())
-    talk("dry run: nothing was changed" if dry_run else f"{count} brokers were restarted; all are in sync")
+    talk(
+        "dry run: nothing was changed"
+        if dry_run
+        else f"restarted {count} broker{'' if count == 1 else 's'}; all replicas are in sync"
+    )
 
 
 def _login(directory: Path) -> dict[str, str]:

@@ -11,15 +11,22 @@ from sskafka.cli.connecting import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
     PropertiesOption,
-    client_properties,
-    connected,
-    run,
+    run_on_cluster,
 )
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_data, print_heading, print_table
 from sskafka.cli.sizes import size_text
 from sskafka.cli.watching import WatchOption, shown_again
-from sskafka.client.cluster_status import BrokerStatus, ClusterStatus, MachineStatus, cluster_status, machines_of
+from sskafka.client.cluster import Cluster
+from sskafka.client.cluster_status import (
+    BrokerStatus,
+    ClusterStatus,
+    MachineStatus,
+    Skew,
+    cluster_status,
+    machines_of,
+    skew_of,
+)
 from sskafka.client.quorum import QuorumDescription
 
 NEEDS_ATTENTION = 3
@@ -34,11 +41,10 @@ def status(
 ) -> None:
     """Show the health of the cluster and what needs attention; exit code 3 if something does."""
 
-    async def work() -> ClusterStatus:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            return await shown_again(watch, lambda: cluster_status(cluster), lambda found: _show(found, output))
+    async def show(cluster: Cluster) -> ClusterStatus:
+        return await shown_again(watch, lambda: cluster_status(cluster), lambda found: _show(found, output))
 
-    if run(work()).problems:
+    if run_on_cluster(bootstrap, properties, show).problems:
         raise typer.Exit(NEEDS_ATTENTION)
 
 
@@ -50,7 +56,7 @@ def _show(found: ClusterStatus, output: Format) -> None:
 
 
 def status_json(found: ClusterStatus) -> dict[str, Any]:
-    health = found.health
+    health, skew = found.health, skew_of(found.brokers)
     partitions = {
         name: [str(partition) for partition in at] for name, at in health._asdict().items() if isinstance(at, tuple)
     }
@@ -66,6 +72,7 @@ def status_json(found: ClusterStatus) -> dict[str, Any]:
         },
         "topics": health.topics,
         "partitions": {"count": health.partitions, **partitions},
+        "skew": None if skew is None else {name: spread._asdict() for name, spread in skew._asdict().items()},
         "problems": [problem._asdict() for problem in found.problems],
     }
 
@@ -98,6 +105,8 @@ def _print(found: ClusterStatus) -> None:
     )
     topics = "1 topic" if health.topics == 1 else f"{health.topics} topics"
     print(f"partitions  {health.partitions} in {topics}: {', '.join(counts)}")
+    if skew := skew_of(found.brokers):
+        print(f"balance     {_skew_text(skew)}")
     if not found.problems:
         print("nothing needs attention")
     for problem in found.problems:
@@ -134,3 +143,14 @@ def _free_text(usable: int | None, total: int | None) -> str:
 def _quorum_text(quorum: QuorumDescription) -> str:
     voters = ", ".join(str(voter.node_id) for voter in quorum.voters)
     return f"leader {quorum.leader_id} in epoch {quorum.leader_epoch}; voters {voters}"
+
+
+def _skew_text(skew: Skew) -> str:
+    sizes = " to ".join(size_text(number) for number in (skew.log_bytes.least, skew.log_bytes.most))
+    text = (
+        f"a broker has {skew.leaders.least} to {skew.leaders.most} leaders, "
+        f"{skew.replicas.least} to {skew.replicas.most} replicas, {sizes} of logs"
+    )
+    if goal := skew.uneven:
+        text += f"; `sskafka topic rebalance --by {goal} --dry-run` shows how to even this out"
+    return text

@@ -1,6 +1,6 @@
 """`sskafka group`: members, lag, rebalances and offsets of groups."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,11 +13,13 @@ from sskafka.cli.connecting import (
     client_properties,
     connected,
     run,
+    run_on_cluster,
 )
 from sskafka.cli.failures import CommandError
 from sskafka.cli.group.text import event_json, group_json, print_group, print_timeline, reader_json
 from sskafka.cli.options import DryRunOption, FormatOption, YesOption
 from sskafka.cli.output import Format, print_data, print_table, talk
+from sskafka.cli.patterns import groups_named, is_pattern, matching
 from sskafka.cli.usage import UsageError
 from sskafka.cli.watching import WatchOption, shown_again
 from sskafka.client.cluster import Cluster
@@ -52,17 +54,18 @@ DescribedGroup = tuple[GroupDescription, list[PartitionLag], list[TimelineEvent]
 
 @app.command("list")
 def list_command(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Group, glob or regular expression; all groups if not given."),
+    ] = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """List the groups of the cluster."""
+    """List groups, all or those that match a pattern."""
 
-    async def work() -> list[Any]:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            return await list_groups(cluster)
-
-    found = run(work())
+    every = {group.group_id: group for group in run_on_cluster(bootstrap, properties, list_groups)}
+    found = [every[name] for name in matching(names or (), every)]
     if output.is_data:
         print_data(output, [group._asdict() for group in found])
     else:
@@ -72,13 +75,13 @@ def list_command(
                 (group.group_id, group.kind, group.state, group.protocol_type or None, group.coordinator)
                 for group in found
             ],
-            if_empty="there are no groups",
+            if_empty=f"none of {len(every)} groups matches" if every else "there are no groups",
         )
 
 
 @app.command()
 def describe(
-    group: GroupArgument,
+    groups: GroupsArgument,
     timeline: Annotated[
         bool, typer.Option("--timeline", help="Also show the group's events and their reasons.")
     ] = False,
@@ -88,22 +91,29 @@ def describe(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Show members, offsets and lag (in records, and in seconds: the age of the first unread record)."""
+    is_one = len(groups) == 1 and not is_pattern(groups[0])
 
-    async def ask(cluster: Cluster) -> DescribedGroup:
+    async def ask_one(cluster: Cluster, group: str) -> DescribedGroup:
         described = await describe_group(cluster, group)
         owned = {partition for member in described.members for partition in member.partitions}
         lags = await lag_of(cluster, await committed_offsets(cluster, group), owned)
         return described, lags, await group_timeline(cluster, group) if timeline else []
 
-    def show(found: DescribedGroup) -> None:
-        described, lags, events = found
+    async def ask(cluster: Cluster) -> list[DescribedGroup]:
+        return [await ask_one(cluster, group) for group in await groups_named(cluster, groups)]
+
+    def show(found: list[DescribedGroup]) -> None:
         if output.is_data:
-            print_data(output, group_json(described, lags, events if timeline else None))
+            shown = [group_json(one, lags, events if timeline else None) for one, lags, events in found]
+            print_data(output, shown[0] if is_one else shown)
             return
-        print_group(described, lags)
-        if timeline:
-            print()
-            print_timeline(events)
+        for number, (described, lags, events) in enumerate(found):
+            if number:
+                print()
+            print_group(described, lags)
+            if timeline:
+                print()
+                print_timeline(events)
 
     async def work() -> None:
         async with connected(bootstrap, client_properties(properties)) as cluster:
@@ -121,11 +131,7 @@ def timeline_command(
 ) -> None:
     """Show who joined, left or timed out, why, and how long rebalances took, since the coordinator loaded the group."""
 
-    async def work() -> list[TimelineEvent]:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            return await group_timeline(cluster, group)
-
-    events = run(work())
+    events = run_on_cluster(bootstrap, properties, lambda cluster: group_timeline(cluster, group))
     if output.is_data:
         print_data(output, [event_json(event) for event in events])
     else:
@@ -174,12 +180,13 @@ def delete(
 
     async def work() -> None:
         async with connected(bootstrap, client_properties(properties)) as cluster:
-            for group in groups:
+            chosen = await groups_named(cluster, groups)
+            for group in chosen:
                 await describe_group(cluster, group)
                 await check_has_no_members(cluster, group)
             if not dry_run:
-                confirm(f"deletes the offsets of {', '.join(groups)}", yes=yes or execute)
-            for group in groups:
+                confirm(f"deletes the committed offsets of {', '.join(chosen)}", yes=yes or execute)
+            for group in chosen:
                 if not dry_run:
                     await delete_group(cluster, group)
                 talk(f"{group}: {'would be deleted' if dry_run else 'deleted'}")
@@ -230,7 +237,7 @@ def reset_offsets(
     else:
         print_table(("TOPIC", "PARTITION", "BEFORE", "AFTER"), rows)
     if not execute:
-        talk("nothing was changed; use --execute")
+        talk("nothing was changed; add --execute to reset the offsets")
 
 
 def _target(to: str | None, shift_by: int | None) -> OffsetRange | None:

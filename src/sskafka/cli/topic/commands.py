@@ -14,17 +14,18 @@ from sskafka.cli.connecting import (
     client_properties,
     connected,
     run,
+    run_on_cluster,
 )
 from sskafka.cli.failures import report_each
 from sskafka.cli.nearest import check_settings, did_you_mean_setting
-from sskafka.cli.options import FormatOption, YesOption
+from sskafka.cli.options import DryRunOption, FormatOption, YesOption
 from sskafka.cli.output import Format, print_data, print_table, talk
+from sskafka.cli.patterns import matching, topics_named
 from sskafka.cli.topic.consume import consume
 from sskafka.cli.topic.describe import describe
-from sskafka.cli.topic.patterns import matching, topics_named
 from sskafka.cli.topic.produce import produce
 from sskafka.cli.topic.rebalance import rebalance
-from sskafka.cli.usage import key_values
+from sskafka.cli.usage import UsageError, key_values
 from sskafka.client.admin import USE_BROKER_DEFAULT, Admin, CreatedTopic, NewTopic
 from sskafka.client.cluster import Cluster
 from sskafka.client.configs import Resource, alter_configs
@@ -56,6 +57,14 @@ def create(
         int,
         typer.Option("--replication-factor", "--replicas", "-r", help="Replicas of a partition; -1: broker's default."),
     ] = USE_BROKER_DEFAULT,
+    assignment: Annotated[
+        str | None,
+        typer.Option(
+            "--replica-assignment",
+            metavar="ID:ID,ID:ID,...",
+            help="Brokers of each partition, the preferred leader first, instead of -p and -r.",
+        ),
+    ] = None,
     config: Annotated[
         list[str] | None,
         typer.Option("--config", "--topic-config", "-c", metavar="KEY=VALUE", help="Topic setting. Repeatable."),
@@ -68,19 +77,28 @@ def create(
 ) -> None:
     """Create topics."""
     configs = key_values(config, "--config")
-    topics = [NewTopic(name, partitions, replicas, configs) for name in all_names(names, topic)]
+    assigned = _assignment(assignment)
+    if assigned and (partitions, replicas) != (USE_BROKER_DEFAULT, USE_BROKER_DEFAULT):
+        raise UsageError("--replica-assignment says how many partitions and replicas there are: omit -p and -r")
+    topics = [NewTopic(name, partitions, replicas, configs, assigned) for name in all_names(names, topic)]
 
-    async def work() -> dict[str, CreatedTopic | KafkaError]:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            return await Admin(cluster).create_topics(topics, validate_only=dry_run)
-
-    outcomes = run(work())
+    outcomes = run_on_cluster(
+        bootstrap, properties, lambda cluster: Admin(cluster).create_topics(topics, validate_only=dry_run)
+    )
     created = [outcome for outcome in outcomes.values() if isinstance(outcome, CreatedTopic)]
     failed = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, KafkaError)}
     if if_not_exists:
         failed = {name: error for name, error in failed.items() if error.code != ErrorCode.TOPIC_ALREADY_EXISTS}
     _print_created(created, output)
     fail_for(failed, _setting_hint(failed, configs))
+
+
+def _assignment(text: str | None) -> dict[int, list[int]]:
+    try:
+        rows = [] if text is None else [[int(node_id) for node_id in row.split(":")] for row in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--replica-assignment {text!r} is not a list of broker ids such as 1:2,2:3") from None
+    return dict(enumerate(rows))
 
 
 def _print_created(created: list[CreatedTopic], output: Format) -> None:
@@ -115,11 +133,10 @@ def list_(
     """List topics, all or those that match a pattern."""
     patterns = [*(names or ()), *(f"^(?:{regex})$" for regex in topic or ())]
 
-    async def work() -> list[TopicView]:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            return await Admin(cluster).list_topics(internal=internal)
-
-    found = {one.name: one for one in run(work())}
+    found = {
+        one.name: one
+        for one in run_on_cluster(bootstrap, properties, lambda cluster: Admin(cluster).list_topics(internal=internal))
+    }
     topics = [found[name] for name in matching(patterns, found)]
     if output.is_data:
         print_data(
@@ -203,6 +220,7 @@ def delete(
     names: TopicsArgument = None,
     topic: TopicOption = None,
     if_exists: Annotated[bool, typer.Option("--if-exists", help="Ignore missing topics.")] = False,
+    dry_run: DryRunOption = False,
     yes: YesOption = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
@@ -213,7 +231,9 @@ def delete(
     async def work() -> dict[str, KafkaError | None]:
         async with connected(bootstrap, client_properties(properties)) as cluster:
             chosen = await topics_named(cluster, names or (), topic or (), missing_ok=if_exists)
-            confirm(f"deletes {_named(chosen)} with all records", yes=yes)
+            if dry_run:
+                return dict.fromkeys(chosen)
+            confirm(f"deletes {_named(chosen)}, with all records", yes=yes)
             return await Admin(cluster).delete_topics(chosen)
 
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -221,7 +241,7 @@ def delete(
         name: None if if_exists and error is not None and error.code == unknown else error
         for name, error in run(work()).items()
     }
-    _tell_outcomes(outcomes, "was deleted")
+    _tell_outcomes(outcomes, "would be deleted" if dry_run else "was deleted")
 
 
 def _named(topics: list[str]) -> str:

@@ -113,7 +113,9 @@ async def _ends(cluster: Cluster, read: GroupRead) -> dict[TopicPartition, int]:
     """Return the current ends of the topics, which must exist. A pattern has none."""
     if any(name.startswith("^") for name in read.topics):
         if read.stops_at_end or len(read.topics) > 1:
-            raise typer.BadParameter("a pattern stands alone and has no end", param_hint="TOPIC")
+            raise typer.BadParameter(
+                "a pattern must be the only topic, and cannot be read with -e or an end offset", param_hint="TOPIC"
+            )
         return {}
     partitions = [
         TopicPartition(name, number) for name in read.topics for number in (await cluster.topic(name)).partitions

@@ -15,7 +15,7 @@ from sskafka.cli.connecting import (
 )
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_data, print_heading, print_table, talk
-from sskafka.cli.topic.patterns import topics_named
+from sskafka.cli.patterns import topics_named
 from sskafka.cli.topic.unhealthy import (
     PARTITION_COLUMNS,
     AtMinIsrOption,

@@ -17,7 +17,7 @@ from sskafka.cli.connecting import (
 from sskafka.cli.moves import ThrottleOption, carry_out, print_plan, throttle_of
 from sskafka.cli.options import DryRunOption, FormatOption
 from sskafka.cli.output import Format, talk
-from sskafka.cli.topic.patterns import topics_named
+from sskafka.cli.patterns import topics_named
 from sskafka.client.balance.moving import cancel_moves
 from sskafka.client.balance.reading import read_layout
 from sskafka.client.balance.replicas import Goal, plan_rebalance
@@ -62,4 +62,6 @@ async def _cancel(cluster: Cluster, topics: Sequence[str] | None, *, dry_run: bo
     if dry_run:
         return "dry run: `sskafka cluster reassignments` shows what would be cancelled"
     cancelled = await cancel_moves(cluster, topics)
-    return f"{len(cancelled)} moves were cancelled; replicas are as they were before" if cancelled else "nothing moves"
+    if not cancelled:
+        return "no partitions are being moved"
+    return f"cancelled moves: {len(cancelled)}; these partitions keep the replicas that they had before"

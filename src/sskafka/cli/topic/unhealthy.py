@@ -1,4 +1,4 @@
-"""Partitions that are not well: under-replicated, unavailable, at or below `min.insync.replicas`."""
+"""Partitions that need attention: under-replicated, unavailable, at or below `min.insync.replicas`."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -7,12 +7,12 @@ import typer
 
 from sskafka.cli.connecting import connected
 from sskafka.cli.output import Format, print_data, print_table, talk
-from sskafka.cli.topic.patterns import topics_named
+from sskafka.cli.patterns import topics_named
 from sskafka.cli.watching import shown_again
 from sskafka.client.admin import Admin
 from sskafka.client.cluster_status import MIN_INSYNC_REPLICAS, partition_health
 from sskafka.client.configs import describe_topic_setting
-from sskafka.client.metadata import PartitionView
+from sskafka.client.metadata import NO_LEADER, PartitionView
 from sskafka.model.ids import TopicPartition
 
 UnderReplicatedOption = Annotated[
@@ -34,11 +34,19 @@ UnderMinIsrOption = Annotated[
 ]
 PARTITION_COLUMNS = ("PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR")
 
+_CONDITION_TEXT = {
+    "offline": "without a leader",
+    "under_min_isr": "under min ISR",
+    "at_min_isr": "at min ISR",
+    "under_replicated": "under-replicated",
+}
+
 Found = list[tuple[TopicPartition, PartitionView, list[str]]]
 
 
 def partition_row(partition: PartitionView) -> tuple[object, ...]:
-    return (partition.partition, partition.leader, partition.leader_epoch, partition.replicas, partition.isr)
+    leader = None if partition.leader == NO_LEADER else partition.leader
+    return (partition.partition, leader, partition.leader_epoch, partition.replicas, partition.isr)
 
 
 async def list_unhealthy(
@@ -84,7 +92,10 @@ def _show(found: Found, conditions: Sequence[str], output: Format) -> None:
             ],
         )
     elif found:
-        rows = [(at.topic, *partition_row(view), ", ".join(reasons)) for at, view, reasons in found]
-        print_table(("TOPIC", *PARTITION_COLUMNS, "WHY"), rows)
+        rows = [
+            (at.topic, *partition_row(view), ", ".join(_CONDITION_TEXT[reason] for reason in reasons))
+            for at, view, reasons in found
+        ]
+        print_table(("TOPIC", *PARTITION_COLUMNS, "PROBLEM"), rows)
     else:
-        talk(f"no partition is {' or '.join(condition.replace('_', ' ') for condition in conditions)}")
+        talk(f"no partition is {' or '.join(_CONDITION_TEXT[condition] for condition in conditions)}")

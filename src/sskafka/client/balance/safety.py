@@ -1,4 +1,4 @@
-"""Whether a broker may stop: what its clients would notice."""
+"""Decide whether a broker is safe to stop: what clients would notice."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -17,21 +17,23 @@ class StopRisk(NamedTuple):
 def risks_of_stopping(
     layout: Layout, node_id: int, min_isr: Mapping[str, int], quorum: QuorumDescription, silent_voters: frozenset[int]
 ) -> Iterator[StopRisk]:
-    """Yield what clients would lose if the broker stopped now. Nothing: it is safe to stop."""
+    """Yield what clients would lose if the broker stopped now; nothing if it is safe to stop."""
     for one in layout.partitions:
         if node_id not in one.isr:
             continue
         left = len(one.isr) - 1
         needed = min(min_isr.get(one.partition.topic, 1), len(one.replicas))
         if left == 0:
-            yield StopRisk(one.partition, "no other replica is in sync: nobody could write or read")
+            yield StopRisk(one.partition, "no other replica is in sync: clients could neither write nor read")
         elif left < needed:
-            yield StopRisk(one.partition, f"{left} in-sync replicas would be left, and acks=all needs {needed}")
+            yield StopRisk(
+                one.partition, f"only {left} of {len(one.isr)} in-sync replicas would be left; acks=all needs {needed}"
+            )
     voters = {voter.node_id for voter in quorum.voters}
     if node_id in voters:
         left = len(voters - silent_voters - {node_id})
         majority = len(voters) // 2 + 1
         if left < majority:
             yield StopRisk(
-                None, f"{left} of {len(voters)} quorum voters would be left, and the controller needs {majority}"
+                None, f"only {left} of {len(voters)} quorum voters would be left; the controller needs {majority}"
             )

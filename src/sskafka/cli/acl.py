@@ -5,24 +5,6 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from sskafka.cli.acl.options import (
-    AllowHostsOption,
-    AllowPrincipalsOption,
-    ClusterOption,
-    ConsumerOption,
-    DelegationTokensOption,
-    DenyHostsOption,
-    DenyPrincipalsOption,
-    GroupsOption,
-    IdempotentOption,
-    OperationsOption,
-    PatternTypeOption,
-    ProducerOption,
-    TopicsOption,
-    TransactionalIdsOption,
-    UserPrincipalsOption,
-    named_resources,
-)
 from sskafka.cli.confirm import confirm
 from sskafka.cli.connecting import (
     DEFAULT_BOOTSTRAP,
@@ -31,6 +13,7 @@ from sskafka.cli.connecting import (
     client_properties,
     connected,
     run,
+    run_on_cluster,
 )
 from sskafka.cli.failures import report_each
 from sskafka.cli.options import DryRunOption, FormatOption, YesOption
@@ -43,6 +26,84 @@ from sskafka.metadata.acls.binding import AclBinding
 from sskafka.metadata.acls.filter import AclFilter
 from sskafka.model.acl import AclOperation, AclPermission, PatternType, ResourceType
 from sskafka.model.errors import KafkaError
+
+Words = list[str] | None
+
+TopicsOption = Annotated[Words, typer.Option("--topic", "-t", help="Topic; '*' for all. Repeatable.")]
+GroupsOption = Annotated[Words, typer.Option("--group", "-g", help="Group; '*' for all. Repeatable.")]
+TransactionalIdsOption = Annotated[
+    Words, typer.Option("--transactional-id", help="Transactional id; '*' for all. Repeatable.")
+]
+DelegationTokensOption = Annotated[Words, typer.Option("--delegation-token", help="Delegation token. Repeatable.")]
+UserPrincipalsOption = Annotated[
+    Words, typer.Option("--user-principal", help="User whose delegation tokens are created or described. Repeatable.")
+]
+ClusterOption = Annotated[bool, typer.Option("--cluster", help="The cluster as a whole.")]
+PatternTypeOption = Annotated[
+    str,
+    typer.Option(
+        "--resource-pattern-type",
+        metavar="literal|prefixed",
+        help="literal: whole names; prefixed: beginnings of names. `list` and `remove` also take any and match.",
+    ),
+]
+OperationsOption = Annotated[
+    Words, typer.Option("--operation", metavar="OPERATION", help="For example Read or DescribeConfigs. Repeatable.")
+]
+AllowPrincipalsOption = Annotated[
+    Words,
+    typer.Option(
+        "--allow-principal", metavar="User:NAME", help="Principal that is allowed, such as User:alice. Repeatable."
+    ),
+]
+DenyPrincipalsOption = Annotated[
+    Words,
+    typer.Option(
+        "--deny-principal", metavar="User:NAME", help="Principal that is denied, such as User:alice. Repeatable."
+    ),
+]
+AllowHostsOption = Annotated[
+    Words,
+    typer.Option(
+        "--allow-host", metavar="ADDRESS", help="Host or network, such as 10.0.0.0/8, that is allowed. Repeatable."
+    ),
+]
+DenyHostsOption = Annotated[
+    Words,
+    typer.Option(
+        "--deny-host", metavar="ADDRESS", help="Host or network, such as 10.0.0.0/8, that is denied. Repeatable."
+    ),
+]
+ProducerOption = Annotated[
+    bool, typer.Option("--producer", help="The ACLs that a producer needs on its topics and transactional ids.")
+]
+ConsumerOption = Annotated[
+    bool, typer.Option("--consumer", help="The ACLs that a consumer needs on its topics and groups.")
+]
+IdempotentOption = Annotated[
+    bool, typer.Option("--idempotent", help="With --producer: IdempotentWrite, which brokers before Kafka 2.8 need.")
+]
+
+
+def named_resources(
+    topics: Words,
+    groups: Words,
+    transactional_ids: Words,
+    delegation_tokens: Words,
+    user_principals: Words,
+    cluster: bool,
+    pattern_type: str,
+) -> AclResources:
+    return AclResources(
+        tuple(topics or ()),
+        tuple(groups or ()),
+        tuple(transactional_ids or ()),
+        tuple(delegation_tokens or ()),
+        tuple(user_principals or ()),
+        cluster,
+        pattern_type,
+    )
+
 
 app = typer.Typer(help="List, add and remove ACLs.", no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
@@ -117,11 +178,7 @@ def add(
     )
     bindings = _bindings(rule)
 
-    async def work() -> AddedAcls:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            return await _add(cluster, bindings, dry_run=dry_run)
-
-    added = run(work())
+    added = run_on_cluster(bootstrap, properties, lambda cluster: _add(cluster, bindings, dry_run=dry_run))
     _print_changes(added.changes, output=output)
     report_each({" ".join(_acl_json(binding).values()): error for binding, error in added.failed.items()})
     if added.failed:
@@ -147,7 +204,7 @@ async def _add(cluster: Cluster, bindings: list[AclBinding], *, dry_run: bool) -
 def remove(
     principals: Annotated[
         list[str] | None,
-        typer.Option("--principal", metavar="User:NAME", help="ACLs that allow or deny this one. Repeatable."),
+        typer.Option("--principal", metavar="User:NAME", help="ACLs that allow or deny this operation. Repeatable."),
     ] = None,
     allow_principals: AllowPrincipalsOption = None,
     deny_principals: DenyPrincipalsOption = None,

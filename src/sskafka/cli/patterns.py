@@ -1,4 +1,7 @@
-"""Topics by pattern: `orders-*` is a glob, `^orders-\\d+$` a regular expression. No topic name looks like either."""
+"""Topics and groups by pattern: `orders-*` is a glob, `^orders-\\d+$` a regular expression.
+
+No topic name looks like either. A group may have such a name; then the name itself is meant.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -9,6 +12,7 @@ from sskafka.cli.failures import CommandError
 from sskafka.cli.usage import UsageError
 from sskafka.client.admin import Admin
 from sskafka.client.cluster import Cluster
+from sskafka.client.groups import list_groups
 
 _GLOB_MARKS = set("*?[")
 _NAME = re.compile(r"[\w.-]+")
@@ -45,6 +49,23 @@ async def topics_named(
         found = [one.name for one in known if compiled.search(one.name) and (may_be_internal or not one.is_internal)]
         if not found and not missing_ok:
             raise no_match(name)
+        chosen += found
+    return list(dict.fromkeys(chosen))
+
+
+async def groups_named(cluster: Cluster, names: Sequence[str]) -> list[str]:
+    """Return the names, with patterns replaced by the groups that match.
+
+    Raise CommandError for a pattern that matches no group. Other names are returned unchecked."""
+    if not any(is_pattern(name) for name in names):
+        return list(dict.fromkeys(names))
+    known = [group.group_id for group in await list_groups(cluster)]
+    chosen: list[str] = []
+    for name in names:
+        is_name = name in known or not is_pattern(name)
+        found = [name] if is_name else matching([name], known)
+        if not found:
+            raise CommandError(f"no group matches {name!r}", "`sskafka group list` shows the groups")
         chosen += found
     return list(dict.fromkeys(chosen))
 

@@ -1,1 +1,0 @@
-"""`sskafka acl`: who may do what."""
