@@ -161,7 +161,7 @@ def test_every_line_of_the_log_is_json_and_failures_are_told_once(broker: Broker
     lines = [json.loads(line) for line in broker.log.splitlines()]
     assert all(line.keys() >= {"time", "level", "logger", "message", "node_id", "process"} for line in lines)
     assert {line["process"] for line in lines} == {"broker", "http"}
-    told = [line["message"] for line in lines if line["logger"] == "sskafka.servers.http.otlp_export"]
+    told = [line["message"] for line in lines if line["logger"] == "sskafka.servers.http.otlp"]
     assert len(told) == 2, told
     assert told[0].endswith("HTTP 503 Service Unavailable")
     ready = next(line for line in lines if "is ready" in line["message"])

@@ -288,7 +288,7 @@ class Broker:
             executor,
             new_event_loop,
             background.fail,
-            lambda *given: on_demand.ClientDecisions(*given),  # noqa: PLW0108  imported when it is called
+            lambda *arguments: on_demand.ClientDecisions(*arguments),  # noqa: PLW0108  imported when it is called
             _observe_quorum,
         )
 

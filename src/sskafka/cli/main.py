@@ -37,21 +37,21 @@ def plain_start(arguments: Sequence[str]) -> StartOptions | None:
     if arguments[:1] != ["start"]:
         return None
     files: list[str] = []
-    given: dict[str, list[str]] = {"--set": [], "--log-level": [], "--inherit": [], "--member": []}
+    options: dict[str, list[str]] = {"--set": [], "--log-level": [], "--inherit": [], "--member": []}
     words = iter(arguments[1:])
     for word in words:
-        value = next(words, "-") if word in given else word
+        value = next(words, "-") if word in options else word
         if value.startswith("-"):
             return None
-        given.get(word, files).append(value)
+        options.get(word, files).append(value)
     if len(files) > 1:
         return None
     return StartOptions(
         Path(files[0]) if files else None,
-        given["--set"],
-        (given["--log-level"] or ["info"])[-1],
-        given["--inherit"],
-        given["--member"][-1] if given["--member"] else None,
+        options["--set"],
+        (options["--log-level"] or ["info"])[-1],
+        options["--inherit"],
+        options["--member"][-1] if options["--member"] else None,
     )
 
 

@@ -33,6 +33,6 @@ def start(
         raise typer.Exit(run_broker(file, overrides or [], log_level, inherit or [], secure=secure))
     if secure:
         raise UsageError("--secure is for one broker; use cluster up --secure --brokers-per-host")
-    from sskafka.cli.host.start import run_brokers  # noqa: PLC0415  not for a single broker
+    from sskafka.cli.host.supervisor import run_brokers  # noqa: PLC0415  not for a single broker
 
     raise typer.Exit(run_brokers(file, overrides or [], log_level, host_broker_count(brokers_per_host)))

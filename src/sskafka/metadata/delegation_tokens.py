@@ -146,12 +146,12 @@ def is_expired(token: DelegationTokenRecord, now_ms: int) -> bool:
 
 
 def _found(
-    image: ClusterImage, given: bytes, requester: str, settings: TokenSettings, now_ms: int
+    image: ClusterImage, presented: bytes, requester: str, settings: TokenSettings, now_ms: int
 ) -> DelegationTokenRecord:
     """Return the token with this HMAC. Raise KafkaError if there is none, or the requester may not change it."""
     secret_key = _checked_key(image, settings)
     hmacs = ((token_hmac(secret_key, token_id), token) for token_id, token in image.delegation_tokens.items())
-    token = next((token for known, token in hmacs if hmac.compare_digest(known, given)), None)
+    token = next((token for known, token in hmacs if hmac.compare_digest(known, presented)), None)
     if token is None:
         raise KafkaError(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
     if is_expired(token, now_ms):

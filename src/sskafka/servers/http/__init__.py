@@ -21,5 +21,5 @@ call `context.link.ask`.
 
 The folder console/ has the static files of the console, which routes/console.py serves. Its README says how to add a
 page. The pages use the routes under /api/v1: GET shows something, every other method changes something, and
-`console.read.only` (read_only.py) refuses the latter.
+`console.read.only` (guard.py) refuses the latter.
 """

@@ -10,9 +10,8 @@ from sskafka.model.version import __version__
 from sskafka.servers.http.authentication import Authentication
 from sskafka.servers.http.configuration import Configuration
 from sskafka.servers.http.context import HttpContext
-from sskafka.servers.http.guard import Guard
+from sskafka.servers.http.guard import Guard, read_only_check
 from sskafka.servers.http.problems import PROBLEM_RESPONSES, handle_problems
-from sskafka.servers.http.read_only import read_only_check
 from sskafka.servers.http.routes import (
     adr,
     broker_load,

@@ -1,4 +1,4 @@
-"""Checks before every route.
+"""Checks before every route, and `console.read.only`, which makes routes refuse changes.
 
 - A request must be addressed to this broker by one of its names, by localhost or by an IP address, whatever its method:
   with DNS rebinding, a page of another site would otherwise read records. Health checks are exempt; they say nothing.
@@ -14,8 +14,11 @@ import ipaddress
 from typing import Any
 from urllib.parse import urlsplit
 
+from fastapi import Depends
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sskafka.servers.http.context import HttpContext
 from sskafka.servers.http.problems import FORBIDDEN, TOO_LARGE, UNAVAILABLE, Problem, problem
 
 BODY_BYTES_MAX = 16 * 1024 * 1024
@@ -26,6 +29,10 @@ HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 HEALTH_CHECKS = frozenset({"/livez", "/readyz"})
 """Load balancers and container engines request these with any host name."""
 ANY_HOST = "*"
+CHANGES_PREFIX = "/api/v1/"
+READ_ONLY_REFUSAL = (
+    "this broker's console is read-only (console.read.only=true); use the command line or a Kafka client"
+)
 _JSON = (b"content-type", b"application/json")
 
 
@@ -118,3 +125,14 @@ def _with_json_body(scope: Scope) -> dict[str, Any]:
 
 def _too_large() -> str:
     return f"a body has at most {BODY_BYTES_MAX} bytes"
+
+
+def read_only_check(context: HttpContext) -> Any:
+    """Return a dependency of all routes. Every method but GET, HEAD and OPTIONS is a change."""
+
+    async def check(request: Request) -> None:
+        is_change = request.method not in HARMLESS and request.url.path.startswith(CHANGES_PREFIX)
+        if is_change and context.configuration.is_read_only:
+            raise Problem(FORBIDDEN, READ_ONLY_REFUSAL)
+
+    return Depends(check)

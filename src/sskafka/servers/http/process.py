@@ -24,7 +24,7 @@ from sskafka.servers.http.configuration import CONFIGURATION, OPENED, Configurat
 from sskafka.servers.http.connections import CONNECTIONS_MAX, HttpConnections
 from sskafka.servers.http.context import HttpContext
 from sskafka.servers.http.history.sampler import HistorySampler
-from sskafka.servers.http.otlp_export import OtlpExporter
+from sskafka.servers.http.otlp import OtlpExporter
 from sskafka.servers.local.link import BrokerGoneError, LocalLink
 
 NICENESS = 5  # set once the server is open: the broker has priority when both need the CPU

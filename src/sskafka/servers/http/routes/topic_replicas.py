@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
 from sskafka.client.broker_load import TopicUsage, maybe_broker_loads, topic_usage
+from sskafka.client.group_lag import TopicGroup, groups_of_topic
 from sskafka.client.groups import fetched_positions
-from sskafka.client.topic_consumers import TopicGroup, groups_of_topic
 from sskafka.client.topic_replicas import TopicReplica, topic_replicas
 from sskafka.servers.http.context import HttpContext
 from sskafka.servers.http.problems import NOT_FOUND, documented
