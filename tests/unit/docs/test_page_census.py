@@ -24,9 +24,7 @@ REASONS = (
     "needs systemd",
     "takes minutes",
 )
-"""With which a reason begins: it holds on any machine that runs the tests."""
-WITHOUT_TEST = ("takes minutes",)
-"""Reasons that may stand alone; the others name a test that shows the same."""
+"""How a reason begins: one that holds on any machine that runs the tests. It also names a test that shows the same."""
 PAGE_MARKS = ("settings", "file: ", "run", "serve until: ", "output")
 """Of the pages that tests/pages runs (tests/pages/page.py), and tests with YARN and Kubernetes."""
 FENCE = re.compile(r"^[ \t>]*(?:`{3}|~{3})", re.MULTILINE)
@@ -90,7 +88,7 @@ def test_a_block_that_is_not_run_has_a_reason_that_holds_anywhere(page: str) -> 
             reason = block.mark.removeprefix("not run: ")
             tests = re.findall(r"(?:tests/)?[\w/]*test_\w+\.py|make [a-z-]+", reason)
             assert reason.startswith(REASONS), f"{page}:{block.line}: {reason}"
-            assert tests or reason.startswith(WITHOUT_TEST), f"{page}:{block.line} names no test"
+            assert tests, f"{page}:{block.line} names no test"
             for test in tests:
                 assert test.startswith("make ") or list((ROOT / "tests").rglob(Path(test).name)), test
 
