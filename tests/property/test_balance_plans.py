@@ -1,5 +1,6 @@
 """Plans for replicas and leaders: what every plan keeps, how well it balances, and that it moves little."""
 
+import time
 from collections import Counter
 from itertools import product
 
@@ -90,6 +91,48 @@ def test_bytes_are_balanced_unless_the_pieces_are_too_large(layout: Layout) -> N
     assert spread <= max(BYTES_TOLERANCE * mean, 2 * largest)
     before = layout.replica_bytes()
     assert sum(size**2 for size in sizes.values()) <= sum(size**2 for size in before.values())
+
+
+def crowded(partitions: int, topics: int, size_bytes: int) -> Layout:
+    """Six brokers, of which three have all replicas, as after three brokers were added."""
+    sites = {number: BrokerSite(number) for number in range(1, 7)}
+    orders = [(1, 2, 3), (2, 3, 1), (3, 1, 2)]
+    return Layout(
+        sites,
+        [
+            PlacedPartition(
+                TopicPartition(f"topic-{index % topics}", index // topics), orders[index % 3], (1, 2, 3), 1, size_bytes
+            )
+            for index in range(partitions)
+        ],
+    )
+
+
+@pytest.mark.parametrize("topics", [1, 40])
+@pytest.mark.parametrize("goal", [Goal.REPLICAS, Goal.BYTES])
+def test_thousands_of_partitions_are_planned_in_a_few_seconds(goal: Goal, topics: int) -> None:
+    layout = crowded(4_000, topics, 1_000_000)
+    began_s = time.thread_time()
+    moves = plan_rebalance(layout, goal)
+    assert time.thread_time() - began_s < 10, "38 s were needed when every move looked at all partitions"
+    counts = check(layout, moves).replica_counts()
+    assert max(counts.values()) - min(counts.values()) <= 200, "a tenth of the mean of 2,000"
+    assert sum(len(move.added) for move in moves) <= 6_000, "half of the replicas move, each once"
+
+
+def test_bytes_of_many_small_partitions_are_balanced() -> None:
+    layout = crowded(600, 1, 1_000_000)
+    assert max(one.size_bytes for one in layout.partitions) < 0.01 * sum(layout.replica_bytes().values()) / 6
+    sizes = check(layout, plan_rebalance(layout, Goal.BYTES)).replica_bytes()
+    assert max(sizes.values()) - min(sizes.values()) <= BYTES_TOLERANCE * sum(sizes.values()) / 6
+
+
+def test_small_partitions_stay_if_one_large_partition_makes_the_difference() -> None:
+    sites = {number: BrokerSite(number) for number in (1, 2)}
+    large = PlacedPartition(TopicPartition("large", 0), (1,), (1,), 1, 1_000_000_000)
+    small = [PlacedPartition(TopicPartition("small", index), (1,), (1,), 1, 1_000) for index in range(50)]
+    moves = plan_rebalance(Layout(sites, [large, *small]), Goal.BYTES)
+    assert [move for move in moves if move.added] == []
 
 
 @given(layouts(is_healthy=True, partitions_max=7))

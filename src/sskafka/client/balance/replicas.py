@@ -7,9 +7,11 @@ in-sync replicas.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from heapq import heapify, heappop, heappush
+from typing import Any, TypeAlias
 
 from sskafka.client.balance.layout import Layout, Move, PlacedPartition, PlanError
 from sskafka.client.balance.leaders import plan_leaders
@@ -17,8 +19,10 @@ from sskafka.model.ids import TopicPartition
 
 BYTES_TOLERANCE = 0.1
 """Share of the mean by which the bytes of two brokers may differ in a balanced cluster."""
-WORTH_MOVING = 0.01
-"""Share of the mean below which a move of one replica is not worth its cost, when bytes are balanced."""
+WORTH_MOVING = 0.1
+"""Share of a gap in bytes that all replicas which could move from one broker to the other must have together."""
+Preference: TypeAlias = Callable[[PlacedPartition, int], tuple[Any, ...]]
+"""The order in which replicas move, from a partition and from how crowded its topic is on the old broker."""
 
 
 class Goal(StrEnum):
@@ -63,50 +67,83 @@ def plan_onto(layout: Layout, node_ids: Collection[int], goal: Goal) -> list[Mov
 
 
 def _balance_replicas(placement: "_Placement") -> None:
-    """Move replicas one by one from the broker that has most until no two brokers differ by more than one."""
-    while _any_transfer(placement, placement.counts, lambda gap, one: gap >= 2, _least_data):
-        pass
+    """Move replicas from the brokers that have most until no two brokers differ by more than one."""
+
+    def fitting(gap: int, candidates: list[PlacedPartition]) -> list[PlacedPartition]:
+        return candidates if gap >= 2 else []
+
+    _balance(placement, placement.counts, lambda one: 1, fitting, _least_data)
 
 
 def _balance_bytes(placement: "_Placement") -> None:
     """Move replicas of half a gap at most: each such move makes the gap smaller, so the loop ends."""
-    mean = sum(placement.sizes[node_id] for node_id in placement.open_ids) / max(1, len(placement.open_ids))
+    mean = _mean(placement.sizes, placement.open_ids)
 
-    def helps(gap: int, one: PlacedPartition) -> bool:
-        return gap > BYTES_TOLERANCE * mean and WORTH_MOVING * mean <= one.size_bytes <= gap / 2 and one.size_bytes > 0
+    def fitting(gap: int, candidates: list[PlacedPartition]) -> list[PlacedPartition]:
+        if gap <= BYTES_TOLERANCE * mean:
+            return []
+        fit = [one for one in candidates if 0 < one.size_bytes <= gap / 2]
+        return fit if sum(one.size_bytes for one in fit) >= WORTH_MOVING * gap else []
 
-    while _any_transfer(placement, placement.sizes, helps, _most_data):
-        pass
+    _balance(placement, placement.sizes, lambda one: one.size_bytes, fitting, _most_data)
 
 
-def _least_data(placement: "_Placement", one: PlacedPartition, old: int, new: int) -> tuple[object, ...]:
+def _least_data(one: PlacedPartition, crowding: int) -> tuple[Any, ...]:
     """Prefer topics that are crowded on the old broker, then the smallest partition."""
-    return (-placement.crowding(one.partition.topic, old, new), one.size_bytes, one.partition)
+    return (-crowding, one.size_bytes, one.partition)
 
 
-def _most_data(placement: "_Placement", one: PlacedPartition, old: int, new: int) -> tuple[object, ...]:
-    return (-one.size_bytes, -placement.crowding(one.partition.topic, old, new), one.partition)
+def _most_data(one: PlacedPartition, crowding: int) -> tuple[Any, ...]:
+    return (-one.size_bytes, -crowding, one.partition)
 
 
-def _any_transfer(
+def _balance(
     placement: "_Placement",
     load: Counter[int],
-    helps: Callable[[int, PlacedPartition], bool],
-    preference: Callable[["_Placement", PlacedPartition, int, int], tuple[object, ...]],
-) -> bool:
-    """Move one replica from a broker with much load to one with little. Return False if no move helps."""
-    by_load = sorted(placement.open_ids, key=lambda node_id: (load[node_id], node_id))
-    for old in reversed(by_load):
-        for new in by_load:
-            gap = load[old] - load[new]
-            if gap <= 0:
+    weight: Callable[[PlacedPartition], int],
+    fitting: Callable[[int, list[PlacedPartition]], list[PlacedPartition]],
+    preference: Preference,
+) -> None:
+    """Move replicas from brokers with much load to brokers with little, until no pair of brokers has one that fits.
+
+    `fitting` returns the candidates that make the gap between two brokers smaller."""
+    mean = _mean(load, placement.open_ids)
+    while True:
+        by_load = sorted(placement.open_ids, key=lambda node_id: (load[node_id], node_id))
+        for old, new in ((old, new) for old in reversed(by_load) for new in by_load if load[old] > load[new]):
+            if fit := fitting(load[old] - load[new], placement.movable(old, new)):
                 break
-            fit = [one for one in placement.movable(old, new) if helps(gap, one)]
-            if fit:
-                best = min(fit, key=lambda one: preference(placement, one, old, new))
-                placement.move(best.partition, old, new)
-                return True
-    return False
+        else:
+            return
+        is_first = True
+        for one in _in_order(placement, old, new, fit, preference):
+            # The best move always helps. Others of this pair follow as long as neither broker passes the mean: no later
+            # move has to undo them, and a large cluster takes few rounds.
+            if is_first or (load[old] - weight(one) >= mean and load[new] + weight(one) <= mean):
+                placement.move(one.partition, old, new)
+            is_first = False
+
+
+def _in_order(
+    placement: "_Placement", old: int, new: int, candidates: Iterable[PlacedPartition], preference: Preference
+) -> Iterator[PlacedPartition]:
+    """Yield the candidates, best first. The caller may move each one, which changes the crowding of its topic alone."""
+    of_topic: dict[str, list[PlacedPartition]] = {}
+    for one in candidates:
+        of_topic.setdefault(one.partition.topic, []).append(one)
+    for waiting in of_topic.values():
+        waiting.sort(key=lambda one: preference(one, 0), reverse=True)
+
+    def entry(topic: str) -> tuple[tuple[Any, ...], str]:
+        return preference(of_topic[topic][-1], placement.crowding(topic, old, new)), topic
+
+    heap = [entry(topic) for topic in of_topic]
+    heapify(heap)
+    while heap:
+        _, topic = heappop(heap)
+        yield of_topic[topic].pop()
+        if of_topic[topic]:
+            heappush(heap, entry(topic))
 
 
 class _Placement:
@@ -140,6 +177,8 @@ class _Placement:
 
     def _keeps_racks(self, one: PlacedPartition, old: int, new: int) -> bool:
         layout = self._layout
+        if layout.rack_of(old) == layout.rack_of(new):
+            return True
         return layout.racks(_swapped(one.replicas, old, new)) >= layout.racks(one.replicas)
 
     def move(self, partition: TopicPartition, old: int, new: int) -> None:
@@ -197,6 +236,10 @@ class _Placement:
 
 def _swapped(replicas: Sequence[int], old: int, new: int) -> tuple[int, ...]:
     return tuple(new if replica == old else replica for replica in replicas)
+
+
+def _mean(load: Counter[int], node_ids: Sequence[int]) -> float:
+    return sum(load[node_id] for node_id in node_ids) / max(1, len(node_ids))
 
 
 def _share(load: Counter[int], node_ids: Iterable[int], node_id: int) -> float:
