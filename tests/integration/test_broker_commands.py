@@ -51,6 +51,9 @@ def test_a_broker_is_drained_and_decommissioned_under_load(sskafka_cluster: Star
     load.verify()
     assert LEAVING not in brokers(cluster)
     assert len(cluster.consume("still")) == PARTITIONS * STILL_BYTES // 100_000
+    restart = run(cluster, "cluster", "restart", "--dir", str(cluster.directory), "--dry-run").stderr
+    assert "broker 4 is skipped: it is not registered and does not run" in restart
+    assert all(f"broker {node_id} would be restarted" in restart for node_id in (1, 2, 3))
 
 
 def check_drain(cluster: ProcessCluster) -> None:

@@ -42,6 +42,26 @@ def test_a_cluster_that_loses_a_broker(sskafka_cluster: StartCluster) -> None:
     assert "next: start it, or remove it with `sskafka cluster unregister 3`" in text.stdout
 
 
+def test_skew_is_reported_with_a_rebalance_that_helps(sskafka_cluster: StartCluster) -> None:
+    cluster = sskafka_cluster(3)
+    created = run_sskafka(
+        *("topic", "create", "skewed", "--replica-assignment", "1,1,1,1,1,1", "-b", cluster.bootstrap_servers)
+    )
+    assert created.returncode == 0, created
+    skewed = status(cluster.bootstrap_servers)
+    assert skewed.returncode == 0, "skew alone is not an alarm"
+    assert "0 to 6 replicas" in skewed.stdout
+    assert "`sskafka topic rebalance --by replicas --dry-run`" in skewed.stdout
+    moved = run_sskafka("topic", "rebalance", "--by", "replicas", "-b", cluster.bootstrap_servers)
+    assert moved.returncode == 0, moved
+    described = json.loads(status(cluster.bootstrap_servers, "--output", "json").stdout)
+    assert (described["skew"]["replicas"]["most"], described["rebalance_by"]) == (2, None)
+    cluster.produce("skewed", *[b"x" * 100_000] * 1_100, partition=0)  # one partition: no move would help
+    described = json.loads(status(cluster.bootstrap_servers, "--output", "json").stdout)
+    assert described["skew"]["log_bytes"]["most"] > 100_000_000
+    assert described["rebalance_by"] is None
+
+
 def test_a_cluster_that_does_not_answer() -> None:
     failed = status("127.0.0.1:1")
     assert failed.returncode == 1

@@ -327,13 +327,14 @@ class Skew(NamedTuple):
     log_bytes: Spread
 
     @property
-    def uneven(self) -> str | None:
-        """The goal of `sskafka topic rebalance --by` that removes the skew; None if the load is even."""
-        if self.log_bytes.is_uneven(UNEVEN_BYTES_MIN):
-            return "bytes"
-        if self.replicas.is_uneven(2):
-            return "replicas"
-        return "leaders" if self.leaders.is_uneven(2) else None
+    def uneven(self) -> tuple[str, ...]:
+        """The goals of a rebalance that may reduce the skew, by what skew costs most; empty if the load is even."""
+        found = {
+            "bytes": self.log_bytes.is_uneven(UNEVEN_BYTES_MIN),
+            "replicas": self.replicas.is_uneven(2),
+            "leaders": self.leaders.is_uneven(2),
+        }
+        return tuple(goal for goal, is_uneven in found.items() if is_uneven)
 
 
 def skew_of(brokers: Iterable[BrokerStatus]) -> Skew | None:

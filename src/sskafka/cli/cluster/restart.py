@@ -88,9 +88,15 @@ def _login(directory: Path) -> dict[str, str]:
 
 
 async def _in_order(cluster: Cluster, local: LocalCluster, chosen: list[int] | None) -> list[BrokerHome]:
-    """Return the homes of the chosen brokers (None: all), that of the controller last."""
+    """Return the homes of the chosen brokers, that of the controller last.
+
+    None: all that are registered or run. A broker that was decommissioned has a home, but is neither."""
     controller = (await cluster.refresh()).controller_id
+    registered = (await cluster.retrying(lambda: read_layout(cluster))).brokers
     homes = [home for home in local.homes if not chosen or home.node_id in chosen]
+    for home in [home for home in homes if not chosen and home.node_id not in registered and home.pid() is None]:
+        talk(f"broker {home.node_id} is skipped: it is not registered and does not run")
+        homes.remove(home)
     return sorted(homes, key=lambda home: (home.node_id == controller, home.node_id))
 
 

@@ -17,6 +17,8 @@ from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_data, print_heading, print_table
 from sskafka.cli.sizes import size_text
 from sskafka.cli.watching import WatchOption, shown_again
+from sskafka.client.balance.reading import read_layout
+from sskafka.client.balance.replicas import Goal, plan_rebalance
 from sskafka.client.cluster import Cluster
 from sskafka.client.cluster_status import (
     BrokerStatus,
@@ -41,21 +43,39 @@ def status(
 ) -> None:
     """Show the health of the cluster and what needs attention; exit code 3 if something does."""
 
+    async def ask(cluster: Cluster) -> tuple[ClusterStatus, Goal | None]:
+        found = await cluster_status(cluster)
+        return found, await _goal_against_skew(cluster, found)
+
     async def show(cluster: Cluster) -> ClusterStatus:
-        return await shown_again(watch, lambda: cluster_status(cluster), lambda found: _show(found, output))
+        found, _ = await shown_again(watch, lambda: ask(cluster), lambda asked: _show(*asked, output))
+        return found
 
     if run_on_cluster(bootstrap, properties, show).problems:
         raise typer.Exit(NEEDS_ATTENTION)
 
 
-def _show(found: ClusterStatus, output: Format) -> None:
+async def _goal_against_skew(cluster: Cluster, found: ClusterStatus) -> Goal | None:
+    """Return a goal of `topic rebalance` that reduces the skew; None if a move cannot, as of one large partition."""
+    skew = skew_of(found.brokers)
+    if skew is None or not skew.uneven:
+        return None
+    layout = await read_layout(cluster)
+    for goal in map(Goal, skew.uneven):
+        moves = plan_rebalance(layout, goal)
+        if any(move.added or goal is Goal.LEADERS for move in moves):
+            return goal
+    return None
+
+
+def _show(found: ClusterStatus, goal: Goal | None, output: Format) -> None:
     if output.is_data:
-        print_data(output, status_json(found))
+        print_data(output, status_json(found, goal))
     else:
-        _print(found)
+        _print(found, goal)
 
 
-def status_json(found: ClusterStatus) -> dict[str, Any]:
+def status_json(found: ClusterStatus, goal: Goal | None) -> dict[str, Any]:
     health, skew = found.health, skew_of(found.brokers)
     partitions = {
         name: [str(partition) for partition in at] for name, at in health._asdict().items() if isinstance(at, tuple)
@@ -73,6 +93,7 @@ def status_json(found: ClusterStatus) -> dict[str, Any]:
         "topics": health.topics,
         "partitions": {"count": health.partitions, **partitions},
         "skew": None if skew is None else {name: spread._asdict() for name, spread in skew._asdict().items()},
+        "rebalance_by": goal,
         "problems": [problem._asdict() for problem in found.problems],
     }
 
@@ -82,7 +103,7 @@ def broker_json(broker: BrokerStatus) -> dict[str, Any]:
     return {**broker._asdict(), "state": broker.state, "directories": directories}
 
 
-def _print(found: ClusterStatus) -> None:
+def _print(found: ClusterStatus, goal: Goal | None) -> None:
     health = found.health
     print_heading(f"cluster {found.cluster_id}")
     print_table(
@@ -106,7 +127,7 @@ def _print(found: ClusterStatus) -> None:
     topics = "1 topic" if health.topics == 1 else f"{health.topics} topics"
     print(f"partitions  {health.partitions} in {topics}: {', '.join(counts)}")
     if skew := skew_of(found.brokers):
-        print(f"balance     {_skew_text(skew)}")
+        print(f"balance     {_skew_text(skew, goal)}")
     if not found.problems:
         print("nothing needs attention")
     for problem in found.problems:
@@ -145,12 +166,12 @@ def _quorum_text(quorum: QuorumDescription) -> str:
     return f"leader {quorum.leader_id} in epoch {quorum.leader_epoch}; voters {voters}"
 
 
-def _skew_text(skew: Skew) -> str:
+def _skew_text(skew: Skew, goal: Goal | None) -> str:
     sizes = " to ".join(size_text(number) for number in (skew.log_bytes.least, skew.log_bytes.most))
     text = (
         f"a broker has {skew.leaders.least} to {skew.leaders.most} leaders, "
         f"{skew.replicas.least} to {skew.replicas.most} replicas, {sizes} of logs"
     )
-    if goal := skew.uneven:
-        text += f"; `sskafka topic rebalance --by {goal} --dry-run` shows how to even this out"
+    if goal is not None:
+        text += f"; `sskafka topic rebalance --by {goal} --dry-run` shows how to balance this"
     return text
