@@ -27,7 +27,7 @@ def spread(client: AdrClient, topic: str) -> list[int]:
     return [len(client.consume(topic, partition, 0, 10_000).messages) for partition in range(PARTITIONS)]
 
 
-def test_every_door_reaches_every_partition_and_all_share_one_balance(start_cluster: StartCluster) -> None:
+def test_every_adr_listener_reaches_every_partition_and_all_share_one_balance(start_cluster: StartCluster) -> None:
     cluster = start_cluster(3, FAST_FAILOVER, "--adr")
     for replicas, topic in ((1, "single"), (3, "replicated")):
         cluster.create_topic(topic, PARTITIONS, replicas)

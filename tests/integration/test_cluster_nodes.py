@@ -224,6 +224,6 @@ def test_a_controller_without_a_leader_is_not_ready(node: StartNode, port: int) 
         http.close()
 
 
-def test_a_controller_has_no_door_for_records(node: StartNode) -> None:
+def test_a_controller_has_no_listener_for_records(node: StartNode) -> None:
     with pytest.raises(StartFailedError, match=r"adr.listener.*only a controller"):
         node(CONTROLLER_ID, {"adr.listener": "127.0.0.1:0"}).start()

@@ -99,7 +99,7 @@ def test_settings() -> None:
         assert len(connection.auto_create_topic("topic").partitions) == 4
 
 
-def test_the_door_for_adr_0011() -> None:
+def test_the_adr_0011_listener() -> None:
     with sskafka.Broker({"adr.listener": "127.0.0.1:0", "num.partitions": 2}) as broker:
         assert broker.adr_address is not None
         with AdrClient(broker.adr_address) as client:

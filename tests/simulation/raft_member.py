@@ -42,7 +42,7 @@ _STATE_BYTES = 24
 _FIXED_STATE = b"%0*d"
 
 
-class Surroundings(Protocol):
+class MemberContext(Protocol):
     """What a member may do to the world."""
 
     now_ms: int
@@ -67,7 +67,7 @@ class NodeDiedError(Exception):
 class Member:
     node_class: type[RaftNode] = RaftNode
 
-    def __init__(self, node_id: int, voters: VoterSet, world: Surroundings, timing: Timing) -> None:
+    def __init__(self, node_id: int, voters: VoterSet, world: MemberContext, timing: Timing) -> None:
         self.node_id = node_id
         self.voters = voters
         self.world = world

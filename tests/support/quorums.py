@@ -82,7 +82,7 @@ class Quorum:
         plane = self.planes.pop(node_id)
         plane._driver.stop()
         plane.controller.follow("it crashed")
-        plane._duties.end()
+        plane._periodic.end()
         plane._watch.stop()
         self.crashed[node_id].set()
         self.crashed[node_id] = asyncio.Event()

@@ -19,7 +19,7 @@ CLEAR_SCREEN = "\x1b[2J\x1b[H"
 
 
 async def shown_again(seconds: float | None, ask: Callable[[], Awaitable[T]], show: Callable[[T], None]) -> T:
-    """Ask and show once, or every so many seconds until the command is cancelled."""
+    """Ask and show once; with `seconds`, repeat at that interval until the command is cancelled."""
     while True:
         found = await ask()
         if seconds is not None and uses_color():

@@ -48,7 +48,7 @@ class ConnectionConfig:
     sasl_oauthbearer_client_credentials_client_secret: str = ""
     sasl_oauthbearer_scope: str = ""
     sasl_mechanisms: str = ""
-    """From here on, librdkafka's names for some of the above."""
+    """This property and those after it are librdkafka's names for properties above."""
     sasl_username: str = ""
     sasl_password: str = ""
     ssl_ca_location: str = ""
@@ -126,7 +126,7 @@ class GroupConfig:
     """Empty: the consumer belongs to no group."""
     group_protocol: str = "classic"
     group_instance_id: str = ""
-    """Not empty: a static member, which keeps its partitions while it restarts."""
+    """Id of a static member, which keeps its partitions while it restarts; empty for a dynamic member."""
     group_remote_assignor: str = ""
     """The coordinator's assignor for `group.protocol=consumer`; empty: the coordinator chooses."""
     session_timeout_ms: int = 45_000

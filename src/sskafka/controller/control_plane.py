@@ -19,8 +19,8 @@ from sskafka.client.node_security import link_security
 from sskafka.controller.active_controller import ActiveController, FirstRecords
 from sskafka.controller.broker_watch import BrokerProber, BrokerWatch, SocketProber
 from sskafka.controller.decisions import Decisions, NewClientDecisions
-from sskafka.controller.duties import ControllerDuties
 from sskafka.controller.link import ControllerLink
+from sskafka.controller.periodic_tasks import PeriodicTasks
 from sskafka.metadata.brokers.presence import BrokerPresence
 from sskafka.metadata.brokers.sessions import BrokerSessions
 from sskafka.metadata.controller_result import ControllerResult, RandomBytes
@@ -159,9 +159,9 @@ class ControlPlane:
             settings, cluster_id, clock, random_bytes, sessions, client_decisions, is_alone=is_alone
         )
         self.controller = self._new_controller()
-        self._duties = ControllerDuties(self.controller, self.committed, self._decisions, sessions, settings, clock)
+        self._periodic = PeriodicTasks(self.controller, self.committed, self._decisions, sessions, settings, clock)
         prober = prober or self._new_prober()
-        self._watch = BrokerWatch(self.node_id, prober, presence, clock, self._duties.broker_was_probed)
+        self._watch = BrokerWatch(self.node_id, prober, presence, clock, self._periodic.broker_was_probed)
         self._snapshots = SnapshotWriter(self._log, self.committed, settings, clock, on_failure)
         listeners = (*settings.controller_listeners, *settings.listeners)
         self._describer = QuorumDescriber(self._driver.node, clock, self.addresses, listeners[0].name)
@@ -218,7 +218,7 @@ class ControlPlane:
 
     async def stop(self) -> None:
         """Transfer leadership if another voter can take it, and close the log cleanly."""
-        self._duties.end()
+        self._periodic.end()
         self._watch.stop()
         await self._snapshots.stop()
         self._driver.shutdown()
@@ -331,7 +331,7 @@ class ControlPlane:
         _log.info("quorum: %s leads epoch %d", leader, leadership.epoch)
         self._leadership = leadership
         if leadership.leader_id != self.node_id:
-            self._duties.end()
+            self._periodic.end()
             self.controller.follow()
         self._notify_leader_waiters()
 
@@ -363,7 +363,7 @@ class ControlPlane:
         return FirstRecords(control, count, records)
 
     def _activated(self) -> None:
-        self._duties.begin()
+        self._periodic.begin()
         self._notify_leader_waiters()
 
     # ---- other clusters

@@ -24,10 +24,10 @@ _log = logging.getLogger(__name__)
 
 CHECKS_PER_SESSION = 8
 PAUSE_INTERVALS = 3
-"""After so many missed intervals, this process itself did not run: it was stopped, or the machine slept."""
+"""A gap of this number of intervals means that this process did not run: it was stopped, or the machine slept."""
 
 
-class ControllerDuties:
+class PeriodicTasks:
     def __init__(
         self,
         controller: ActiveController,

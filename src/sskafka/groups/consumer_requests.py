@@ -293,7 +293,7 @@ class ConsumerRequests:
         return (yield from resolve_patterns(group, self._topic_changes, wanted.rights))
 
     def patterns_resolved(self, wanted: ResolvePatterns, allowed: AllowedTopics, now_ms: int) -> GroupResult:
-        """Decide as the heartbeat would have that wanted it."""
+        """Continue the heartbeat that asked for the resolution of patterns."""
         group = self._groups.find_consumer(wanted.group_id)
         if group is None:
             return CoordinatorResult()

@@ -16,7 +16,7 @@ PROGRAM_SIZE_MAX: Final = 10_000
 """Instructions of a compiled pattern. A hundred topic names of 30 characters, separated by `|`, have 3,000."""
 CHARACTERS_MAX: Final = 2048
 UNICODE_CLASSES_MAX: Final = 16
-"""To compile a class such as `\\pL` takes 0.2 ms."""
+"""Compiling one class, such as `\\pL`, takes 0.2 ms."""
 MEMORY_BYTES_MAX: Final = 512 * 1024
 """RE2 stops compiling at about 30,000 instructions. The rest is for its automaton, enough for patterns below them."""
 

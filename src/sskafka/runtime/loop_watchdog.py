@@ -35,7 +35,7 @@ MIN_SAMPLE_WAIT_S = 0.01
 LOG_INTERVAL_S = 10.0
 STACK_FRAMES = 6
 _WAITING = re.compile(r"$|\w+ \((?:base_events|runners|selectors|threading)\.py:")
-"""The stack of a loop that waits for events, with and without uvloop, or that nobody has seen."""
+"""Matches the stack of a loop that waits for events, with and without uvloop, and an empty stack."""
 OTHER_WORK = "other"
 """The name under which a slow turn is counted if it handles no request."""
 _METRICS = "sskafka_data_loop_"

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 SYNC_THREADS = 16
 FEW_LOGS = 8
-"""So few logs are synced one after the other: threads would cost more than they save."""
+"""Up to this number of logs are synced one after the other: threads would cost more than they save."""
 
 
 def new_sync_threads() -> ThreadPoolExecutor:

@@ -55,7 +55,7 @@ class UnsureError(Exception):
 
 
 class SpanningTransactionError(UnsureError):
-    """Where the part could end, there is a transaction whose batches readers might not filter."""
+    """A transaction crosses every offset at which the part could end, so readers might not filter its batches."""
 
 
 class FirstMarker(NamedTuple):

@@ -41,7 +41,7 @@ def test_sockets_that_were_bound_before_are_taken_over_and_closed() -> None:
     assert earlier.fileno() == -1
 
 
-def test_a_door_that_is_not_asked_for_stays_shut() -> None:
+def test_a_listener_that_is_not_configured_is_not_opened() -> None:
     with bound({"listeners": "PLAINTEXT://127.0.0.1:0"}) as sockets:
         assert sockets.server_socket(HTTP_LISTENER) is None
 

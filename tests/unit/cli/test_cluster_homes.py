@@ -33,7 +33,7 @@ def test_brokers_are_counted_from_one(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_shut_door_stays_shut_until_it_is_asked_for(tmp_path: Path) -> None:
+def test_a_disabled_listener_stays_disabled_until_it_is_enabled(tmp_path: Path) -> None:
     cluster = new_cluster(tmp_path, 1)
     ports = wanted_ports(cluster, {KAFKA: PortOption(), HTTP: PortOption(is_open=False)})
     assert ports == kafka_ports(9092)

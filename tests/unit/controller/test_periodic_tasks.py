@@ -7,7 +7,7 @@ from typing import Any
 
 from virtual_time import VirtualTime
 
-from sskafka.controller.duties import ControllerDuties
+from sskafka.controller.periodic_tasks import PeriodicTasks
 from sskafka.metadata.brokers.sessions import BrokerSessions
 from sskafka.metadata.image import ClusterImage
 from sskafka.model.settings import Settings
@@ -38,13 +38,13 @@ def test_leaders_are_rebalanced_step_by_step_without_a_pause() -> None:
         controller: Any = Controller(True, True, False)
         of_clients = SimpleNamespace(rebalance_leaders=None)
         parts: Any = SimpleNamespace(image=ClusterImage(), of_clients=of_clients)
-        duties = ControllerDuties(controller, parts, parts, BrokerSessions(6000), settings, VirtualTime())
-        duties.begin()
+        tasks = PeriodicTasks(controller, parts, parts, BrokerSessions(6000), settings, VirtualTime())
+        tasks.begin()
         try:
             await asyncio.wait_for(controller.is_done.wait(), 1.9)
             await asyncio.sleep(0.05)
             return int(controller.rounds)
         finally:
-            duties.end()
+            tasks.end()
 
     assert asyncio.run(run()) == 3

@@ -67,7 +67,7 @@ def test_two_listeners_may_both_ask_for_any_free_port() -> None:
     assert [item.port for item in resolve(listeners="A://:0,B://:0").listeners] == [0, 0]
 
 
-def test_doors_of_our_own() -> None:
+def test_http_and_adr_listeners() -> None:
     assert parse_address("http.listener", "") is None
     assert parse_address("http.listener", ":80") == ("", 80)
     assert parse_address("http.listener", "[::1]:80") == ("::1", 80)

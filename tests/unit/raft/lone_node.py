@@ -54,8 +54,8 @@ class LoneNode:
 
     def ask(self, request: Request) -> Response | None:
         """Return the response, or None while it is held back."""
-        ready = self.carry_out(self.node.receive(RequestReceived(request, "asker"), self.now_ms))
-        return next((answer.response for answer in ready.answers if answer.reply_to == "asker"), None)
+        ready = self.carry_out(self.node.receive(RequestReceived(request, "client"), self.now_ms))
+        return next((answer.response for answer in ready.answers if answer.reply_to == "client"), None)
 
     def answer(self, response: Response, source: int = 2) -> Ready:
         """Deliver a response to the last request that was sent to `source`."""

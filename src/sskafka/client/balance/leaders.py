@@ -67,7 +67,7 @@ def _led_by(one: PlacedPartition, leader: int) -> PlacedPartition:
 
 
 class _Handover:
-    """The preferred leaders while a plan is made, and who could take over from whom."""
+    """The preferred leaders while a plan is made, and which broker could take over partitions of which other."""
 
     def __init__(self, layout: Layout) -> None:
         self.leaders: dict[TopicPartition, int] = {}

@@ -11,8 +11,8 @@ from sskafka.model.settings_table.cluster import NODE, QUORUM, REPLICATION
 from sskafka.model.settings_table.coordination import GROUPS, TRANSACTIONS
 from sskafka.model.settings_table.network import NETWORK
 from sskafka.model.settings_table.operations import OPERATIONS
-from sskafka.model.settings_table.own import OWN
 from sskafka.model.settings_table.security import SECURITY
+from sskafka.model.settings_table.sskafka import SSKAFKA
 from sskafka.model.settings_table.storage import STORAGE
 from sskafka.model.settings_table.tiered import TIERED
 from sskafka.model.settings_table.topics import TOPICS
@@ -36,7 +36,7 @@ BROKER_SECTIONS: MappingProxyType[str, tuple[Setting, ...]] = MappingProxyType(
         "Tiered storage": TIERED,
         "Security": SECURITY,
         "Quotas, policies, metrics": OPERATIONS,
-        "Beyond Apache Kafka": OWN,
+        "Beyond Apache Kafka": SSKAFKA,
     }
 )
 

@@ -25,7 +25,7 @@ ASSIGNOR_CLASSES = {
 
 
 class Assignors:
-    """At least one, each once."""
+    """A list of at least one assignor without duplicates."""
 
     def allows(self, value: Value) -> bool:
         names = [ASSIGNOR_CLASSES.get(item, item) for item in value] if isinstance(value, tuple) else []

@@ -7,7 +7,7 @@ HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
 READ_ONLY, CLUSTER_WIDE = Update.READ_ONLY, Update.CLUSTER_WIDE
 
 # fmt: off
-OWN = (
+SSKAFKA = (
     Setting("cluster.id", STRING, None, None, READ_ONLY, HIGH,
             "Cluster id with which an empty log directory is formatted; if not set, it is derived from the voters.",
             own=True),

@@ -164,7 +164,7 @@ class HttpConnections:
         return bool(oldest)
 
     def limited(self, app: ASGIApp) -> ASGIApp:
-        """Return `app`, which runs no more than so many requests at once."""
+        """Wrap `app`, so that the number of requests that run at the same time is limited."""
 
         async def run(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] == "http" and self._is_too_many(scope):

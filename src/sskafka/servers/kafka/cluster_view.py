@@ -21,7 +21,7 @@ class ListenerBrokers(NamedTuple):
 
     registered: frozenset[int]
     live: frozenset[int]
-    """Those that are not fenced."""
+    """The registered brokers that are not fenced."""
 
 
 class ClusterView:

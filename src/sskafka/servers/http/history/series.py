@@ -15,7 +15,7 @@ INTERVAL_MS: Final = 5_000
 GROUP_INTERVAL_MS: Final = 15_000
 """The lag of a group costs several requests."""
 GAP_MS: Final = 4 * INTERVAL_MS
-"""After so long without a sample, the next one has no rates: they would hide what happened in between."""
+"""A sample that follows a longer gap has no rates: an average would hide what happened in between."""
 TOPICS_MAX: Final = 100
 GROUPS_MAX: Final = 20
 

@@ -38,7 +38,9 @@ TopicPartitionName = Annotated[str, Field(examples=["testtopic-1"], description=
 AcksField = Annotated[
     Literal["all", "isr", "1", "0", 1, 0],
     WithJsonSchema({"enum": ["all", "isr", "1", "0", 1, 0], "default": "all"}),
-    Field(description="Who must have the record: all replicas, the in-sync replicas, the leader, or nobody."),
+    Field(
+        description="Replicas that must have the record first: all, the in-sync ones (isr), the leader (1), none (0)."
+    ),
 ]
 
 

@@ -25,7 +25,7 @@ from sskafka.servers.http.shared_answers import SharedAnswers
 
 INTERVAL_MS_MIN = 500
 SAME_INTERVAL = 0.9
-"""Counters that are this part of an interval old are those of the interval before."""
+"""Streams share counters that are younger than this part of an interval."""
 STREAMS_MAX = 32
 """Maximum number of streams at the same time: each of them sends requests to the brokers at every interval."""
 

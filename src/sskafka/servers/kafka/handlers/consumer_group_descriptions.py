@@ -59,7 +59,7 @@ class Describer:
         self._names: dict[Uuid, str] | None = None
         self._encoded_names: dict[Uuid, bytes] = {}
         self.size_bytes = 0
-        """Of all members that were described."""
+        """Encoded size of all members that were described."""
 
     def topics_of(self, snapshot: GroupSnapshot) -> Computation[set[str]]:
         """Return the topics that the description of the group names."""
