@@ -181,7 +181,8 @@ def read_index(directory: Path, base_offset: int, first: int, limit: int) -> Ind
 def _entries(path: Path, layout: Struct, first: int, limit: int) -> list[tuple[int, int]]:
     try:
         with path.open("rb") as file:
-            file.seek(first * layout.size)
+            # A client may ask for any number, and the file system refuses positions that no file can have.
+            file.seek(min(first * layout.size, os.fstat(file.fileno()).st_size))
             data = file.read(limit * layout.size)
     except FileNotFoundError:
         return []

@@ -56,6 +56,8 @@ def test_segments_batches_and_index_entries(files: PartitionFiles, log: Log) -> 
     assert (len(whole.offsets), len(whole.times)) == (closed.offset_index_entries, closed.time_index_entries)
     second = read_index(directory, closed.base_offset, 1, 1)
     assert (second.offsets, second.has_more) == (whole.offsets[1:2], True)
+    for beyond in (len(whole.offsets), 2**61, 2**63 - 1):  # the last two are positions that no file can have
+        assert read_index(directory, closed.base_offset, beyond, 10) == ([], [], False)
     for offset, position in whole.offsets:
         (found,) = read_batches(directory, closed.base_offset, position, 1).batches
         assert found.last_offset == offset
