@@ -3,6 +3,7 @@
 build, twine check      the files are well formed, and the description can be shown
 size                    the console takes less than a megabyte of the wheel
 an empty environment    the wheel and its dependencies, nothing else: no extras
+pip show                names the repository that the wheel was built from
 --version, --help       of all commands, also of those that need an extra to run
 a broker                starts; a record goes in and comes out
 uninstall               leaves nothing behind
@@ -25,6 +26,7 @@ TOOLS = ("build==1.6.1", "twine==7.0.0")
 CONSOLE = "sskafka/servers/http/console/"
 CONSOLE_BYTES_MAX = 1_000_000
 ZIP_ENTRY_BYTES = 30 + 46  # headers of a file in a zip archive, besides its name
+REPOSITORY = "https://git.example/sskafka"
 PIPELINE_HINT = "pip install '.[spark]'"
 
 
@@ -45,7 +47,8 @@ def build(directory: Path) -> tuple[Path, Path]:
     venv.create(tools, with_pip=True)
     python = tools / "bin" / "python"
     run(python, "-m", "pip", "install", "--quiet", *TOOLS)
-    environment = {**os.environ, "SSKAFKA_COMPILE": "0"}  # `make test-compiled` has the compiled build
+    # `make test-compiled` has the compiled build
+    environment = {**os.environ, "SSKAFKA_COMPILE": "0", "SSKAFKA_REPOSITORY": REPOSITORY}
     subprocess.run(
         [python, "-m", "build", "--outdir", directory / "dist", ROOT],
         env=environment,
@@ -102,6 +105,7 @@ def use(wheel: Path, directory: Path) -> None:
     before = _files(home)
     run(pip, "install", "--quiet", "-c", ROOT / "constraints.txt", wheel)
     print(run(sskafka, "--version").strip())
+    assert f"Repository, {REPOSITORY}" in run(pip, "show", "--verbose", "sskafka"), "the wheel names its repository"
     commands = _commands(run(sskafka, "--help"))
     assert {"start", "broker", "pipeline"} <= set(commands), commands
     for command in commands:
