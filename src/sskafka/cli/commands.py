@@ -1,7 +1,7 @@
 """The commands of `sskafka`: find the module of a command by name and import only that module.
 
-Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted. A failure prints one sentence and a hint; `--debug`
-adds the traceback.
+Exit codes: 0 success, 1 failure, 2 wrong usage, 3 something needs attention, 130 interrupted. A failure prints one
+sentence and a hint; `--debug` adds the traceback.
 """
 
 import os
@@ -33,7 +33,8 @@ COMMANDS = {
         "sskafka.cli.cluster.commands", "Start brokers as one cluster; show its health; move partitions and leadership."
     ),
     "broker": LazyCommand(
-        "sskafka.cli.broker.commands", "List, describe, drain and decommission brokers; check whether one may stop."
+        "sskafka.cli.broker.commands",
+        "List, describe, drain and decommission brokers; check whether one is safe to stop.",
     ),
     "top": LazyCommand("sskafka.cli.top", "Show live rates by topic, group and client."),
     "topic": LazyCommand(

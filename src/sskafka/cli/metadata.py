@@ -13,11 +13,11 @@ from sskafka.cli.connecting import (
     client_properties,
     connected,
     run,
-    run_on_cluster,
 )
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_data, print_table
+from sskafka.cli.watching import WatchOption, watch_cluster
 from sskafka.client.described_image import describe
 from sskafka.client.quorum import QuorumDescription, QuorumMember, describe_quorum
 from sskafka.metadata.zookeeper_view import NoNodeError, ZooKeeperView
@@ -36,17 +36,20 @@ T = TypeVar("T")
 
 
 def quorum(
+    watch: WatchOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Show the leader of the metadata quorum, and the progress of voters and observers."""
 
-    found = run_on_cluster(bootstrap, properties, describe_quorum)
-    if output.is_data:
-        print_data(output, _as_json(found))
-    else:
-        _print(found)
+    def show(found: QuorumDescription) -> None:
+        if output.is_data:
+            print_data(output, _as_json(found))
+        else:
+            _print(found)
+
+    watch_cluster(bootstrap, properties, watch, describe_quorum, show)
 
 
 def _as_json(found: QuorumDescription) -> dict[str, Any]:

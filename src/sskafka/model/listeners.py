@@ -26,9 +26,9 @@ _ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:.%]+\]|[^:/\[\]]*):(?P<port>\d+)")
 class Endpoint(NamedTuple):
     name: str
     host: str
-    """Empty: every interface."""
+    """Empty: listen on every interface."""
     port: int
-    """0: any free one."""
+    """0: any free port."""
     protocol: str = PLAINTEXT
 
     @property

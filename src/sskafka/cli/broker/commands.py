@@ -8,7 +8,7 @@ from sskafka.cli.broker.drain import drain, undrain
 from sskafka.cli.broker.safe_to_stop import safe_to_stop
 
 app = typer.Typer(
-    help="List and describe brokers; drain and decommission them; check whether one may stop.",
+    help="List and describe brokers; drain and decommission them; check whether one is safe to stop.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,

@@ -9,16 +9,13 @@ from sskafka.cli.connecting import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
     PropertiesOption,
-    client_properties,
-    connected,
-    run,
     run_on_cluster,
 )
 from sskafka.cli.failures import CommandError
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_data, print_heading, print_table
 from sskafka.cli.sizes import size_text
-from sskafka.cli.watching import WatchOption, shown_again
+from sskafka.cli.watching import WatchOption, watch_cluster
 from sskafka.client.balance.layout import Layout
 from sskafka.client.balance.reading import read_layout
 from sskafka.client.cluster import Cluster
@@ -39,11 +36,7 @@ def list_(
         else:
             print_table(BROKER_COLUMNS, [broker_row(broker) for broker in found.brokers])
 
-    async def work() -> None:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            await shown_again(watch, lambda: cluster_status(cluster), show)
-
-    run(work())
+    watch_cluster(bootstrap, properties, watch, cluster_status, show)
 
 
 def describe(

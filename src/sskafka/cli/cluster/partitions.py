@@ -23,10 +23,12 @@ from sskafka.cli.options import DryRunOption, FormatOption, YesOption
 from sskafka.cli.output import Format, print_data, print_table, talk
 from sskafka.cli.patterns import topics_named
 from sskafka.cli.usage import UsageError
+from sskafka.cli.watching import WatchOption, watch_cluster
 from sskafka.client.balance.layout import Move, PlanError
 from sskafka.client.balance.reading import read_layout
 from sskafka.client.balance.replicas import Goal, plan_onto
 from sskafka.client.partition_moves import (
+    Reassignment,
     alter_reassignments,
     elect_leaders,
     list_reassignments,
@@ -134,19 +136,23 @@ def _broker_ids(text: str, known: list[int]) -> list[int]:
 
 
 def reassignments(
+    watch: WatchOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """List the ongoing reassignments."""
 
-    found = sorted(run_on_cluster(bootstrap, properties, list_reassignments).items())
-    if output.is_data:
-        print_data(output, [{"topic": at.topic, "partition": at.partition, **move._asdict()} for at, move in found])
-    else:
-        rows = [(at.topic, at.partition, *move) for at, move in found]
-        columns = ("TOPIC", "PARTITION", "REPLICAS", "ADDING", "REMOVING")
-        print_table(columns, rows, if_empty="no partition is being reassigned")
+    def show(found: Mapping[TopicPartition, Reassignment]) -> None:
+        moves = sorted(found.items())
+        if output.is_data:
+            print_data(output, [{"topic": at.topic, "partition": at.partition, **move._asdict()} for at, move in moves])
+        else:
+            rows = [(at.topic, at.partition, *move) for at, move in moves]
+            columns = ("TOPIC", "PARTITION", "REPLICAS", "ADDING", "REMOVING")
+            print_table(columns, rows, if_empty="no partition is being reassigned")
+
+    watch_cluster(bootstrap, properties, watch, list_reassignments, show)
 
 
 def elect(

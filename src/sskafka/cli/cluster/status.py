@@ -11,12 +11,11 @@ from sskafka.cli.connecting import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
     PropertiesOption,
-    run_on_cluster,
 )
 from sskafka.cli.options import FormatOption
 from sskafka.cli.output import Format, print_data, print_heading, print_table
 from sskafka.cli.sizes import size_text
-from sskafka.cli.watching import WatchOption, shown_again
+from sskafka.cli.watching import WatchOption, watch_cluster
 from sskafka.client.balance.reading import read_layout
 from sskafka.client.balance.replicas import Goal, plan_rebalance
 from sskafka.client.cluster import Cluster
@@ -47,11 +46,8 @@ def status(
         found = await cluster_status(cluster)
         return found, await _goal_against_skew(cluster, found)
 
-    async def show(cluster: Cluster) -> ClusterStatus:
-        found, _ = await shown_again(watch, lambda: ask(cluster), lambda asked: _show(*asked, output))
-        return found
-
-    if run_on_cluster(bootstrap, properties, show).problems:
+    found, _ = watch_cluster(bootstrap, properties, watch, ask, lambda asked: _show(*asked, output))
+    if found.problems:
         raise typer.Exit(NEEDS_ATTENTION)
 
 

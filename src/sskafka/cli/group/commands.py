@@ -21,7 +21,7 @@ from sskafka.cli.options import DryRunOption, FormatOption, YesOption
 from sskafka.cli.output import Format, print_data, print_table, talk
 from sskafka.cli.patterns import groups_named, is_pattern, matching
 from sskafka.cli.usage import UsageError
-from sskafka.cli.watching import WatchOption, shown_again
+from sskafka.cli.watching import WatchOption, watch_cluster
 from sskafka.client.cluster import Cluster
 from sskafka.client.group_lag import PartitionLag, lag_of
 from sskafka.client.group_reset import (
@@ -115,11 +115,7 @@ def describe(
                 print()
                 print_timeline(events)
 
-    async def work() -> None:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            await shown_again(watch, lambda: ask(cluster), show)
-
-    run(work())
+    watch_cluster(bootstrap, properties, watch, ask, show)
 
 
 @app.command("timeline")
@@ -144,27 +140,29 @@ def readers(
         list[str] | None,
         typer.Argument(metavar="TOPIC", help="All topics if not given.", autocompletion=complete_topic),
     ] = None,
+    watch: WatchOption = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Show how far clients have fetched, whether or not they commit (Spark does not). Fetched is not processed."""
 
-    async def work() -> list[ReaderPosition]:
-        async with connected(bootstrap, client_properties(properties)) as cluster:
-            for topic in topics or ():
-                await cluster.topic(topic)  # a misspelled name would have no readers
-            return await fetched_positions(cluster, topics)
+    async def ask(cluster: Cluster) -> list[ReaderPosition]:
+        for topic in topics or ():
+            await cluster.topic(topic)  # a misspelled name would have no readers
+        return await fetched_positions(cluster, topics)
 
-    found = run(work())
-    if output.is_data:
-        print_data(output, [reader_json(reader) for reader in found])
-    else:
-        print_table(
-            ("CLIENT-ID", "TOPIC", "PARTITION", "FETCHED", "LOG-END", "FETCH-LAG", "SECONDS-AGO"),
-            [tuple(reader_json(reader).values()) for reader in found],
-            if_empty="no client has fetched records recently",
-        )
+    def show(found: list[ReaderPosition]) -> None:
+        if output.is_data:
+            print_data(output, [reader_json(reader) for reader in found])
+        else:
+            print_table(
+                ("CLIENT-ID", "TOPIC", "PARTITION", "FETCHED", "LOG-END", "FETCH-LAG", "SECONDS-AGO"),
+                [tuple(reader_json(reader).values()) for reader in found],
+                if_empty="no client has fetched records recently",
+            )
+
+    watch_cluster(bootstrap, properties, watch, ask, show)
 
 
 @app.command()

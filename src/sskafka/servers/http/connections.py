@@ -86,7 +86,7 @@ class HttpConnections:
         now_s: Callable[[], float],
         mapping_rules: Sequence[MappingRule] | None = None,
     ) -> None:
-        """`mapping_rules`: certificates of clients are their names; None: they are not."""
+        """`mapping_rules` map the name in the certificate of a client to its user; None: certificates name no user."""
         self.descriptors = descriptors
         self._mapping_rules = mapping_rules
         self._now_s = now_s
