@@ -106,7 +106,9 @@ def test_a_connection_that_the_user_s_function_lost_is_the_user_s() -> None:
     ],
 )
 def test_a_connection_of_others_is_not_that_of_a_process(text: str) -> None:
-    assert str(run_error(RuntimeError(f"[X] no\nCaused by: {text}"))) == text.partition(": ")[2]
+    error = run_error(RuntimeError(f"[X] no\nCaused by: {text}"))
+    assert str(error) == text.partition(": ")[2]
+    assert ("`sskafka cluster status` shows which brokers are up" in error.hint) is text.startswith("sskafka.")
 
 
 def test_the_failure_of_a_task_is_told_without_its_number() -> None:

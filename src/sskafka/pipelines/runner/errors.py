@@ -24,7 +24,12 @@ _LOST = re.compile(
 )
 _OF_SOCKETS = {"", "java.io.IOException", "java.net.SocketException", "org.apache.spark.SparkException", *_NAMED}
 """Errors that Spark passes on as a socket to a Python process has raised them; "" has no class in the text."""
+_OF_BROKERS = re.compile(
+    r"sskafka\.client\.errors\."
+    r"(BrokerUnavailable|ConnectionLost|ConnectionRefusedByBroker|NobodyListens|RequestTimeout)Error"
+)
 AGAIN = "run the pipeline again: it continues at its checkpoint"
+BROKERS = "`sskafka cluster status` shows which brokers are up"
 SHORT_OF_MEMORY = "`dmesg` shows whether the kernel has killed it because memory was short"
 
 
@@ -44,8 +49,15 @@ def failure_text(error: Exception) -> str:
 
 def run_error(error: BaseException, where: str = "") -> PipelineRunError:
     """Return the error of a run that has failed because of `error`; `where` precedes the sentence."""
-    hint = f"{AGAIN}; {SHORT_OF_MEMORY}" if has_lost_process(error) else ""
-    return PipelineRunError(f"{where}{explained(error)}", hint)
+    return PipelineRunError(f"{where}{explained(error)}", _next_step(error))
+
+
+def _next_step(error: BaseException) -> str:
+    """Return what to do after a failure from outside; empty if the sentence or Spark's log says it."""
+    if has_lost_process(error):
+        return f"{AGAIN}; {SHORT_OF_MEMORY}"
+    kind, _ = _cause(error)
+    return f"{AGAIN}; {BROKERS}" if _OF_BROKERS.fullmatch(kind) else ""
 
 
 def has_lost_process(error: BaseException) -> bool:

@@ -44,7 +44,7 @@ def _reported(error: Exception, next_step: str) -> PipelineRunError | None:
             "Java has ended before Spark was started; its own message is above",
             "correct spark.driver.memory, spark.driver.extraJavaOptions or SPARK_SUBMIT_OPTS, which Java reads",
         )
-    if type(error).__module__.partition(".")[0] in {"pyspark", "py4j"}:
+    if type(error).__module__.partition(".")[0] in {"pyspark", "py4j", "grpc"}:
         return PipelineRunError(explained(error))
     return None
 
