@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,6 +25,8 @@ trigger: 100 milliseconds
 """
 PLANNER = "python_streaming_source_runner"
 RESTARTS_MAX = 3
+ASKED_WITHIN_S = 1.0
+"""Ten triggers: Java has sent a request and waits for the answer."""
 
 
 class Run:
@@ -84,9 +87,11 @@ def test_a_query_goes_on_after_its_planner_was_killed_until_that_happens_again_a
     run.wait_until_written()
     for attempt in range(RESTARTS_MAX):
         planner = run.planner()
-        os.kill(planner, signal.SIGSTOP if attempt else signal.SIGKILL)  # between two requests, or amid one
-        run.add()
+        if attempt:  # amid a request
+            os.kill(planner, signal.SIGSTOP)
+            time.sleep(ASKED_WITHIN_S)
         os.kill(planner, signal.SIGKILL)
+        run.add()
         run.wait_until_written()
     assert run.process.talk().count("is restarted: a Python process of Spark was killed or has crashed") == RESTARTS_MAX
 

@@ -1,13 +1,13 @@
 """What went wrong in a run, in one sentence, with the place in the user's own code."""
 
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-import sskafka
 from sskafka.pipelines.files.pipeline import load_pipeline
 from sskafka.pipelines.files.transform import PythonTransform
 from sskafka.pipelines.runner import backfill, spark_failures
@@ -91,6 +91,15 @@ def test_a_python_process_that_died_is_named_with_the_next_step(text: str, reaso
     assert is_transient(RuntimeError(text))
 
 
+def test_a_process_that_died_amid_a_request_is_named_by_the_class_of_the_cause() -> None:
+    """Java's EOFException has no message; pyspark has its class in another exception."""
+    error: Any = RuntimeError(f"{FAILED} SQLSTATE: XXKST (no cause message){QUERY}")
+    assert explained(error) == "Spark names no reason"
+    error._cause = SimpleNamespace(_desc="java.io.EOFException")
+    assert explained(error) == "a Python process of Spark was killed or has crashed (java.io.EOFException)"
+    assert is_transient(error)
+
+
 def test_a_connection_that_the_user_s_function_lost_is_the_user_s() -> None:
     text = WORKER.replace("KeyError: 'NO'", "ConnectionResetError: [Errno 104] Connection reset by peer")
     error = run_error(RuntimeError(text))
@@ -149,17 +158,17 @@ def test_java_that_dies_while_spark_starts_is_named(tmp_path: Path, monkeypatch:
 
     for module in (runner, backfill):
         monkeypatch.setattr(module, "start_session", refused)
-    monkeypatch.setattr(runner, "launch_java_early", lambda _: None)
+        monkeypatch.setattr(module, "RunReporter", lambda *_: nullcontext())
+    for name in ("launch_java_early", "prepare_topics", "recover_topics"):
+        monkeypatch.setattr(runner, name, lambda *_: None)
+    monkeypatch.setattr(runner, "ClusterSession", lambda *_: nullcontext())
+    monkeypatch.setattr(backfill._Backfill, "_prepare", lambda *_: None)
     monkeypatch.setattr(spark_failures, "java_exit_code", lambda _: -9)
-    pipeline = load_pipeline(file)
-    with sskafka.Broker({"num.partitions": 1}) as broker:
-        with sskafka.Producer(broker.bootstrap_servers) as producer:
-            producer.send_batch("a", None, [b"x"], partition=0)
-        settings = RunSettings(broker.bootstrap_servers)
-        with pytest.raises(PipelineRunError, match="the Java process of Spark was ended by signal 9"):
-            run_pipeline(pipeline, settings)
-        with pytest.raises(PipelineRunError, match="the Java process of Spark was ended by signal 9"):
-            run_backfill(pipeline, parse_range("earliest", ""), settings)
+    pipeline, settings = load_pipeline(file), RunSettings("localhost:1")
+    with pytest.raises(PipelineRunError, match="the Java process of Spark was ended by signal 9"):
+        run_pipeline(pipeline, settings)
+    with pytest.raises(PipelineRunError, match="the Java process of Spark was ended by signal 9"):
+        run_backfill(pipeline, parse_range("earliest", ""), settings)
 
 
 def test_java_that_does_not_start_and_errors_of_others(monkeypatch: pytest.MonkeyPatch) -> None:

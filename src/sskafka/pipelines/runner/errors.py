@@ -18,8 +18,9 @@ _PREFIX = re.compile(
 )
 _NAMED = ("KeyError", "BrokenPipeError", "ConnectionResetError", "ConnectionAbortedError")
 """Errors of Python whose message says too little without their name."""
+_NO_MESSAGE = "(no cause message)"
 _LOST = re.compile(
-    r"Python worker exited unexpectedly.*"
+    r"Python worker exited unexpectedly.*|java\.io\.EOFException"
     r"|(\w+: \[Errno \d+\] )?(Broken pipe|Connection reset( by peer)?|(Stream|Socket)( is)? closed)"
 )
 _OF_SOCKETS = {"", "java.io.IOException", "java.net.SocketException", "org.apache.spark.SparkException", *_NAMED}
@@ -104,6 +105,13 @@ def _cause(error: BaseException) -> tuple[str, str]:
     chosen = own or causes
     if not chosen:
         first = text.strip().split("\n\n")[0].splitlines()[0] if text.strip() else type(error).__name__
-        return "", _PREFIX.sub("", _NOISE.sub("", first))
+        sentence = _PREFIX.sub("", _NOISE.sub("", first))
+        return "", _class_of_cause(error) if sentence.endswith(_NO_MESSAGE) else sentence
     kind, message = chosen[-1].groups()
     return kind, _NOISE.sub("", f"{kind}: {message}" if kind in _NAMED else message)
+
+
+def _class_of_cause(error: BaseException) -> str:
+    """Return the Java class of an exception without a message, which pyspark keeps beside the text."""
+    known = getattr(getattr(error, "_cause", None), "_desc", "")
+    return str(known or "Spark names no reason")
