@@ -52,7 +52,7 @@ class DelayedEffects(DelayedOperation):
 
     __slots__ = ("_complete", "_effects")
 
-    def __init__(self, effects: Sequence[object], complete: Callable[[Iterable[object]], None]) -> None:
+    def __init__(self, effects: Sequence[object], complete: Callable[[Sequence[object]], None]) -> None:
         self._effects = effects
         self._complete = complete
 

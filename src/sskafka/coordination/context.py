@@ -27,7 +27,7 @@ COORDINATOR_NOT_AVAILABLE before they are replayed, and timers wait.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -56,6 +56,8 @@ Perform = Callable[[object], None]
 """Carries out an effect of a decision."""
 
 RETRY_MS = 1_000
+EFFECTS_PER_TURN = 200
+"""Effects that are carried out in one turn of the event loop. To send as many responses takes about 3 ms."""
 AS_THEY_COME = -1
 """Records of one turn of the event loop are appended together at its end."""
 
@@ -322,8 +324,12 @@ class CoordinatorContext(Generic[S]):
             delayed.begin(1, self._environment.wheel, self._environment.commit_timeout_ms)
             delayed.wait_for(0, self.log.committed_waiters, end_offset)
 
-    def _complete(self, effects: Iterable[object]) -> None:
-        for effect in effects:
+    def _complete(self, effects: Sequence[object]) -> None:
+        """Carry out the effects, many of them in several turns: a group may have thousands of members."""
+        if len(effects) > EFFECTS_PER_TURN:
+            left = effects[EFFECTS_PER_TURN:]
+            self._environment.background.soon(lambda: self._complete(left))
+        for effect in effects[:EFFECTS_PER_TURN]:
             try:
                 if isinstance(effect, Respond):
                     effect.completion.answer(effect.response)

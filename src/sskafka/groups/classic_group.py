@@ -174,7 +174,7 @@ class ClassicGroup:
         if self.state is State.PREPARING:
             member = self.members.get(member_id)
             is_in_it = member is not None and member.awaiting_join is not None
-            return is_in_it or self.awaiting_join_count < size_max
+            return is_in_it or len(self.members) < size_max or self.awaiting_join_count < size_max
         is_counted = self.state in {State.COMPLETING, State.STABLE}
         return not is_counted or member_id in self.members or len(self.members) < size_max
 
