@@ -1,6 +1,6 @@
 """Transaction markers: send the outcome of a prepared transaction to all of its partitions, and append it there.
 
-    SendMarkers -> by leader of each partition -> this broker: `MarkerWriter` appends at once
+    SendMarkers -> by leader of each partition -> this broker: `MarkerWriter` appends, some in each turn of the loop
                                                -> another one: one WriteTxnMarkers in flight, further markers wait
     all partitions done -> `completed`
 
@@ -14,6 +14,7 @@ Completions are called when the marker is committed.
 """
 
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -44,6 +45,8 @@ _log = logging.getLogger(__name__)
 COMMIT_TIMEOUT_MS = 15_000
 RETRY_MS = 50
 MARKERS_IN_REQUEST_MAX = 500
+ROUTED_PER_TURN = 50
+"""Partitions whose markers are written here, or queued for other brokers, in one turn. That takes up to 5 ms."""
 
 Written = Callable[[ErrorCode], None]
 
@@ -148,6 +151,9 @@ class PendingMarkers:
         return self.markers.transaction.transactional_id
 
 
+Routed: TypeAlias = tuple[PendingMarkers, TopicPartition]
+
+
 class MarkerSender:
     def __init__(
         self,
@@ -166,6 +172,8 @@ class MarkerSender:
         self._timers = timers
         self._queues: dict[int, _Queue] = {}
         self._under_way: dict[str, PendingMarkers] = {}
+        self._to_route: deque[Routed] = deque()
+        self._is_routing = False
 
     @property
     def under_way_count(self) -> int:
@@ -199,21 +207,36 @@ class MarkerSender:
             del self._under_way[delivery.transactional_id]
 
     def _route(self, delivery: PendingMarkers, partitions: Iterable[TopicPartition]) -> None:
-        if not self._is_wanted(delivery):
-            return
-        image, unled = self._image(), []
-        for target in partitions:
-            state = image.partition(*target)
-            if state is None:
-                self._done(delivery, target)  # deleted, with all of its records
-            elif state.leader < 0:
-                unled.append(target)
-            elif state.leader == self._broker_id:
-                self._write_here(delivery, target)
-            else:
-                self._queue_for(state.leader).add((delivery, target))
-        if unled:
-            self._retry_later(delivery, unled)
+        self._to_route += ((delivery, target) for target in partitions)
+        if not self._is_routing:
+            self._route_some()
+
+    def _route_some(self) -> None:
+        """Route markers of as many partitions as fit into a turn. A transaction may have thousands."""
+        self._is_routing = True
+        unled: dict[PendingMarkers, list[TopicPartition]] = {}
+        for _ in range(min(ROUTED_PER_TURN, len(self._to_route))):
+            delivery, target = self._to_route.popleft()
+            if self._is_wanted(delivery) and not self._is_routed(delivery, target):
+                unled.setdefault(delivery, []).append(target)
+        for delivery, targets in unled.items():
+            self._retry_later(delivery, targets)
+        self._is_routing = bool(self._to_route)
+        if self._is_routing:
+            self._call_later(0, self._route_some)
+
+    def _is_routed(self, delivery: PendingMarkers, target: TopicPartition) -> bool:
+        """Return False if the partition has no leader."""
+        state = self._image().partition(*target)
+        if state is None:
+            self._done(delivery, target)  # deleted, with all of its records
+        elif state.leader < 0:
+            return False
+        elif state.leader == self._broker_id:
+            self._write_here(delivery, target)
+        else:
+            self._queue_for(state.leader).add((delivery, target))
+        return True
 
     def _queue_for(self, broker_id: int) -> "_Queue":
         queue = self._queues.get(broker_id)
@@ -251,9 +274,6 @@ class MarkerSender:
     def _complete(self, delivery: PendingMarkers) -> None:
         self._give_up(delivery)
         delivery.completed(delivery.markers)
-
-
-Routed: TypeAlias = tuple[PendingMarkers, TopicPartition]
 
 
 class _Queue(RequestQueue[Routed, WriteTxnMarkersResponse]):

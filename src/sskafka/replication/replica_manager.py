@@ -42,6 +42,10 @@ from sskafka.storage.log_manager import LogManager, LogToRecover
 
 log = logging.getLogger(__name__)
 
+CHECKED_PER_TURN = 1_000
+"""Partitions whose followers are checked in one turn of the loop, which takes 2 ms."""
+CONFIGURED_AT_ONCE = 200
+"""Partitions that get new settings at once, which takes a millisecond."""
 HIGH_WATERMARK_DELAY_S: Final = 0.005
 """A follower receives a new high watermark with the next records, or after this time if there are none."""
 
@@ -268,11 +272,25 @@ class ReplicaManager:
         links.call_later(self.lag_max_ms / 2000, lambda: self._check_lag(links))
 
     def _check_lag(self, links: ClusterLinks) -> None:
+        self._check_lag_of(list(self.partitions()), links)
+
+    def _check_lag_of(self, partitions: list[Partition], links: ClusterLinks) -> None:
+        """Check as many partitions as fit into a turn of the loop, and the others in later turns."""
         if self._is_stopped:
             return
-        for partition in self.partitions():
-            partition.check_lag()
-        self._check_lag_later(links)
+        for partition in partitions[:CHECKED_PER_TURN]:
+            if self._has(partition):
+                partition.check_lag()
+        left = partitions[CHECKED_PER_TURN:]
+        if left:
+            links.call_later(0, lambda: self._check_lag_of(left, links))
+        else:
+            self._check_lag_later(links)
+
+    def _has(self, partition: Partition) -> bool:
+        topic, index = partition.topic_partition
+        replicas = self._topics.get(topic)
+        return replicas is not None and replicas.partitions.get(index) is partition
 
     # -- metadata
 
@@ -480,8 +498,8 @@ class ReplicaManager:
         changed = {resource.name for resource in delta.configs_changed}
         for replicas in self.topics():
             if all_topics or replicas.name in changed:
-                self._configure(replicas, self._topic_config(image, replicas.name))
-        self._throttles_changed()
+                self._configure_later(replicas, self._topic_config(image, replicas.name), image.next_offset)
+        self._changes.put(("throttles", image.next_offset), self._throttles_changed)
 
     def _limit_rates(self, settings: Settings) -> None:
         self.sending.limit_to(settings["leader.replication.throttled.rate"])
@@ -496,9 +514,21 @@ class ReplicaManager:
             if partition.follower_waiters:
                 self.wake_soon(partition)
 
-    def _configure(self, replicas: TopicReplicas, config: Mapping[str, Any]) -> None:
-        log_config = LogConfig.from_settings(config)
-        for index, partition in replicas.partitions.items():
+    def _configure_later(self, replicas: TopicReplicas, config: Mapping[str, Any], offset: int) -> None:
+        """Configure the partitions after earlier changes, some at a time. `offset` is that of the metadata."""
+        log_config, indexes = LogConfig.from_settings(config), list(replicas.partitions)
+        for start in range(0, len(indexes), CONFIGURED_AT_ONCE):
+            some = indexes[start : start + CONFIGURED_AT_ONCE]
+            key = ("configs", offset, replicas.topic_id, start)
+            self._changes.put(key, partial(self._configure, replicas, some, log_config, config))
+
+    def _configure(
+        self, replicas: TopicReplicas, indexes: list[int], log_config: LogConfig, config: Mapping[str, Any]
+    ) -> None:
+        for index in indexes:
+            partition = replicas.partitions.get(index)
+            if partition is None:
+                continue  # deleted in the meantime
             partition.configure(log_config, config["min.insync.replicas"])
             partition.producers.verifies_transactions = self._verifies_transactions
             partition.throttled = ThrottledSides.of(config, index, self.broker_id)

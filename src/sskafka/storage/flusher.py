@@ -5,7 +5,8 @@
                                     several: a thread syncs every log that requested it; the loop continues;
                                     many logs, such as a thousand new ones, are synced side by side
     done                            each log advances its recovery point and its ready offset; logs that requested
-                                    a flush in the meantime are flushed in the next round
+                                    a flush in the meantime, and those beyond LOGS_PER_ROUND, are flushed in the
+                                    next round
 
 A failed sync takes the log directory offline; see log_directory.py.
 """
@@ -13,6 +14,7 @@ A failed sync takes the log directory offline; see log_directory.py.
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
+from itertools import islice
 from time import sleep
 from typing import NamedTuple, Protocol
 
@@ -22,6 +24,8 @@ from sskafka.runtime.sync_threads import FEW_LOGS
 from sskafka.storage.errors import TemporaryStorageError
 from sskafka.storage.log_directory import LogDirHealth
 
+LOGS_PER_ROUND = 250
+"""Logs whose flushes are planned and completed in one turn of the event loop, which takes some 5 ms."""
 _RETRIES = 100
 _RETRY_S = 0.1
 
@@ -107,10 +111,12 @@ class Flusher:
             self._gone.add(log)
 
     def _next_round(self) -> None:
-        logs, appends = list(self._waiting), sum(self._waiting.values())
-        self._waiting.clear()
         self._is_busy = False
-        if self._directory.failure is not None or not logs:
+        if self._directory.failure is not None:
+            self._waiting.clear()
+        logs = list(islice(self._waiting, LOGS_PER_ROUND))
+        appends = sum(self._waiting.pop(log) for log in logs)
+        if not logs:
             return
         try:
             plans = [(log, log.plan_flush()) for log in logs]

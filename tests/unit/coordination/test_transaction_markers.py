@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from sskafka.client.broker_link import BrokerLinks
-from sskafka.coordination.transaction_markers import Marker, MarkerSender
+from sskafka.coordination.transaction_markers import ROUTED_PER_TURN, Marker, MarkerSender
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
 from sskafka.transactions.metadata import TransactionMetadata, TransactionState
@@ -241,3 +241,27 @@ def test_newer_markers_of_a_transactional_id_take_the_place_of_older_ones(world:
     assert world.completed == []
     world.sent[1][2](response(world.sent[1][1]))
     assert world.completed == [newer]
+
+
+def test_markers_of_many_partitions_are_written_some_a_turn(world: World) -> None:
+    """10,000 of them once took 0.7 s in one turn of the event loop."""
+    many = [TopicPartition("many", index) for index in range(2 * ROUTED_PER_TURN + 10)]
+    world.leaders = {**dict.fromkeys(many, HERE), A: HERE}
+    prepared = world.send(*many)
+    assert len(world.local) == 2 * ROUTED_PER_TURN, "two turns"
+    small = world.send(A, name="small", producer_id=8)
+    assert len(world.local) == len(many) + 1
+    for _, _, written in world.local:
+        written(ErrorCode.NONE)
+    assert world.completed == [prepared, small]
+    assert not world.soon
+
+
+def test_a_coordinator_that_is_replaced_writes_no_further_markers(world: World) -> None:
+    many = [TopicPartition("many", index) for index in range(3 * ROUTED_PER_TURN)]
+    world.leaders = dict.fromkeys(many, HERE)
+    world.send(*many)
+    world.is_coordinator = False
+    world.run_soon()
+    assert len(world.local) == 2 * ROUTED_PER_TURN
+    assert not world.soon

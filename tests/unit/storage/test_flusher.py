@@ -305,3 +305,20 @@ def test_a_segment_that_filled_up_during_the_sync_is_synced_again(
     assert any(path.endswith(f"{0:020d}.log") for path in disk.syncs)
     disk.crash(Random(1))
     assert reopen(disk, recovery_point=4).log_end_offset == 4
+
+
+def test_the_logs_of_one_round_are_few_enough_for_a_turn(
+    directory: LogDirHealth, flusher: Flusher, steps: Steps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To plan and to complete the flushes of 10,000 logs once took 100 ms each."""
+    monkeypatch.setattr("sskafka.storage.flusher.LOGS_PER_ROUND", 2)
+    logs = [log_in(directory, flusher, f"orders-{number}") for number in range(5)]
+    steps.finish()
+    for log in logs:
+        append(log, b"a")
+    steps.turn()
+    ready = [sum(log.ready_offset for log in logs)]
+    while steps.threads or steps.turns:
+        steps.finish_thread() if steps.threads else steps.turn()
+        ready.append(sum(log.ready_offset for log in logs))
+    assert ready in ([0, 2, 5], [0, 2, 4, 5])

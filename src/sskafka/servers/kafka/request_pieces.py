@@ -53,7 +53,6 @@ _BY_KEY = {
     ApiKey.OFFSET_COMMIT: Pieces(("topics", "partitions"), ("topics", "partitions")),
     ApiKey.FIND_COORDINATOR: Pieces(("coordinator_keys",), ("coordinators",)),
     ApiKey.DESCRIBE_GROUPS: Pieces(("groups",), ("groups",)),
-    ApiKey.DELETE_RECORDS: Pieces(("topics", "partitions"), ("topics", "partitions")),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: Pieces(("topics", "partitions"), ("topics", "partitions")),
     ApiKey.WRITE_TXN_MARKERS: Pieces(("markers", "topics", "partition_indexes"), ("markers", "topics", "partitions")),
     ApiKey.TXN_OFFSET_COMMIT: Pieces(("topics", "partitions"), ("topics", "partitions")),

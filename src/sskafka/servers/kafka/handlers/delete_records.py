@@ -2,6 +2,9 @@
 
 The response is sent when the new log start offset is on this broker's disk and all live followers have applied it, or
 when the request times out. Deleted records must not reappear when another replica becomes the leader.
+
+A request with thousands of partitions is handled in slices, but not in pieces: one write of the log start offsets to
+the disk is enough for all of them.
 """
 
 import asyncio
@@ -26,6 +29,7 @@ from sskafka.wire.messages.delete_records import (
 
 NOTHING = -1
 TO_HIGH_WATERMARK = -1
+PARTITIONS_PER_TURN = 100
 
 
 class _Deletion:
@@ -55,16 +59,24 @@ class DeleteRecordsHandler:
         self._keep_log_starts = sync_log_start_offsets
 
     async def delete_records(self, message: DeleteRecordsRequest, request: Request) -> DeleteRecordsResponse:
-        deletions = [
-            (topic.name, [self._delete(request, topic.name, requested) for requested in topic.partitions])
-            for topic in message.topics
-        ]
+        turns = _Turns()
+        deletions: list[tuple[str, list[_Deletion]]] = []
+        for topic in message.topics:
+            deletions.append((topic.name, []))
+            for requested in topic.partitions:
+                deletions[-1][1].append(self._delete(request, topic.name, requested))
+                await turns.maybe_end()
         kept = await self._kept()
         if kept is ErrorCode.NONE:
-            await _followed([one for _, parts in deletions for one in parts], max(message.timeout_ms, 0))
-        return DeleteRecordsResponse(
-            topics=[DeleteRecordsTopicResult(name, [one.result(kept) for one in parts]) for name, parts in deletions]
-        )
+            every = [one for _, parts in deletions for one in parts]
+            await _followed(every, max(message.timeout_ms, 0), turns)
+        response = DeleteRecordsResponse()
+        for name, parts in deletions:
+            response.topics.append(DeleteRecordsTopicResult(name, []))
+            for one in parts:
+                response.topics[-1].partitions.append(one.result(kept))
+                await turns.maybe_end()
+        return response
 
     def _delete(self, request: Request, topic: str, requested: DeleteRecordsPartition) -> _Deletion:
         """Delete in each partition; one that fails does not affect the others."""
@@ -99,9 +111,25 @@ def _delete_before(partition: Partition, requested_offset: int) -> int:
     return offset
 
 
-async def _followed(deletions: list[_Deletion], timeout_ms: int) -> None:
+class _Turns:
+    """Ends a turn of the event loop after every PARTITIONS_PER_TURN partitions."""
+
+    def __init__(self) -> None:
+        self._done = 0
+
+    async def maybe_end(self) -> None:
+        self._done += 1
+        if not self._done % PARTITIONS_PER_TURN:
+            await asyncio.sleep(0)
+
+
+async def _followed(deletions: list[_Deletion], timeout_ms: int, turns: _Turns) -> None:
     """Wait for the followers. Set REQUEST_TIMED_OUT for partitions whose followers are too slow."""
-    waiting = [(one, one.partition) for one in deletions if one.partition is not None and not one.is_followed]
+    waiting: list[tuple[_Deletion, Partition]] = []
+    for one in deletions:
+        if one.partition is not None and not one.is_followed:
+            waiting.append((one, one.partition))
+        await turns.maybe_end()
     if not waiting:
         return
     delayed = DelayedFuture()

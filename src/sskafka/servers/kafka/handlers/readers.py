@@ -1,6 +1,6 @@
 """DescribeReaders: the fetch positions of clients, which shows the lag of consumers that commit no offsets."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from sskafka.model.acl import ResourceType
 from sskafka.replication.partition import Partition
@@ -8,18 +8,25 @@ from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.servers.kafka.request import Request
 from sskafka.wire.messages.describe_readers import DescribeReadersRequest, DescribeReadersResponse, ReaderPosition
 
+PARTITIONS_PER_STEP = 100
+
 
 class ReaderHandlers:
     def __init__(self, replicas: ReplicaManager) -> None:
         self._replicas = replicas
 
-    def describe_readers(self, message: DescribeReadersRequest, request: Request) -> DescribeReadersResponse:
+    def describe_readers(
+        self, message: DescribeReadersRequest, request: Request
+    ) -> Generator[None, None, DescribeReadersResponse]:
+        wanted = None if message.topics is None else set(message.topics)
         readers: list[ReaderPosition] = []
-        for topic in self._replicas.topics():
-            is_wanted = message.topics is None or topic.name in message.topics
-            if is_wanted and request.may_see(ResourceType.TOPIC, topic.name):
-                for partition in topic.partitions.values():
+        for topic in list(self._replicas.topics()):
+            if (wanted is None or topic.name in wanted) and request.may_see(ResourceType.TOPIC, topic.name):
+                for number, partition in enumerate(list(topic.partitions.values()), 1):
                     readers += self._readers_of(partition)
+                    if not number % PARTITIONS_PER_STEP:
+                        yield
+            yield
         return DescribeReadersResponse(readers=readers)
 
     def _readers_of(self, partition: Partition) -> Iterator[ReaderPosition]:
