@@ -196,5 +196,9 @@ class DurableLog(ReadableLog):
         self._is_closed = True
         self._flusher.forget(self)
         self._gate.abandon()
+        self._tail.abandon()
         for segment in self.segments:
             segment.close()
+        # Without the references that lead back to the log, a deleted partition is freed with its last user. The garbage
+        # collector would free thousands of them at once, and keep the event loop busy.
+        self.on_ready = None

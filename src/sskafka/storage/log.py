@@ -219,6 +219,10 @@ class Log(DurableLog):
         if self.segments.active.size_bytes:
             self._tail.roll(self.log_end_offset, now_ms)
 
+    def abandon(self) -> None:
+        super().abandon()
+        self.on_files_deleted = None
+
     # ---- what is replicated
 
     def advance_high_watermark(self, candidate: int) -> bool:

@@ -60,7 +60,7 @@ class LogTail:
         self._producers = producers
         self._snapshots = snapshots
         self._open_files = open_files
-        self._on_roll = on_roll
+        self._on_roll: Callable[[], None] | None = on_roll
         self._unsynced: list[Segment] = []  # closed, but possibly not on disk yet
         self._has_unsynced_names = has_new_segment
         self._are_names_unsynced = False  # to the disk
@@ -165,8 +165,14 @@ class LogTail:
             raise self._log_directory.write_failed(error) from error
         self._unsynced.append(old)
         self._segments.add(segment)
-        self._on_roll()
+        if self._on_roll is not None:
+            self._on_roll()
         return segment
+
+    def abandon(self) -> None:
+        """Close the files of segments, and forget the log, which refers to this tail."""
+        self._open_files.close_all()
+        self._on_roll = None
 
     def note_truncation(self, recovery_point: int) -> None:
         """Note a truncation of a log that was on disk up to `recovery_point`.

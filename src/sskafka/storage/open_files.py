@@ -24,3 +24,7 @@ class OpenFiles:
         self._holders.append(holder)
         if len(self._holders) > _OPEN_MAX:
             self._holders.popleft().close()
+
+    def close_all(self) -> None:
+        while self._holders:
+            self._holders.popleft().close()

@@ -23,7 +23,7 @@ class SyncGate:
     def __init__(self, flusher: Flusher, on_change: Callable[[], None]) -> None:
         """`on_change` is called when the gate opens, and when a full disk keeps it closed."""
         self._flusher = flusher.for_small_files
-        self._on_change = on_change
+        self._on_change: Callable[[], None] | None = on_change
         self._due: list[_Due] = []
         self._permission = _WritePermission(flusher.note_shortage)
         self.lacks_room = False
@@ -53,6 +53,7 @@ class SyncGate:
             self._permission.is_abandoned = True
         self._due.clear()
         self._flusher.forget(self)
+        self._on_change = None  # which refers to the log, and the log to this gate
 
     # ---- the gate's part of a flush
 
@@ -72,7 +73,7 @@ class SyncGate:
     def complete_flush(self, plan: FlushPlan) -> None:
         self.lacks_room = any(due in self._due and not due.is_done for due in plan.files)
         self.forget_synced()
-        if self.is_open or self.lacks_room:
+        if self._on_change is not None and (self.is_open or self.lacks_room):
             self._on_change()
 
 
