@@ -418,7 +418,10 @@ class Partition(ReadablePartition):
         self._in_sync_changed()
 
     def release_all(self, error: ErrorCode) -> None:
-        """Fail all waiting requests."""
+        """Fail all waiting requests, and later appends of coordinators: the replica is deleted or offline.
+
+        An append would open the files of the log again, which are gone, and take the directory for a broken one."""
+        self.leader = None
         self._fail_waiters(error)
         self._wake_everyone()
 

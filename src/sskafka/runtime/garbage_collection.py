@@ -6,10 +6,10 @@ use, so they are excluded from later collections (`gc.freeze`). The next full co
 Cycles that become garbage after they were frozen stay for long, so requests must not be part of a cycle when they are
 done.
 
-Frozen objects are freed as before when their last reference goes. Only cycles of them need the collector, such as those
-of deleted topics. So the next full collection looks at all objects again if the process has grown by half since the
-last such collection, and at most every 10 minutes. Garbage is then at most a third of all objects. A process that does
-not grow is never examined as a whole again, which took 20 ms with 150,000 objects and 230 ms with 1,100,000.
+Frozen objects are freed as before when their last reference goes. Only cycles of them need the collector. So the next
+full collection looks at all objects again if the process has grown by half since the last such collection, and at most
+every 10 minutes. Garbage is then at most a third of all objects. A process that does not grow is never examined as a
+whole again, which took 20 ms with 150,000 objects and 230 ms with 1,100,000.
 
 This is for processes that run a broker and nothing else: it affects all objects of the process. A callback in
 `gc.callbacks` would be simpler, but it would run Python code, and so other threads, in the middle of operations on
