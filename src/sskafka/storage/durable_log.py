@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from sskafka.model.ids import TopicPartition, Uuid
 from sskafka.records.batch import NO_TIMESTAMP
+from sskafka.storage.errors import ClosedLogError
 from sskafka.storage.flusher import Flusher, FlushPlan, Syncable, sync_files
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirHealth
@@ -74,6 +75,12 @@ class DurableLog(ReadableLog):
     def is_in_service(self) -> bool:
         """Return whether the log is open, not deleted, and its directory online."""
         return not self._is_closed and self.log_directory.failure is None
+
+    def check_open(self) -> None:
+        """Raise unless the log may be changed. Everything that changes files calls this first."""
+        if self._is_closed:
+            raise ClosedLogError(f"the log of {self.topic_partition} is closed")
+        self.log_directory.check_online()
 
     @property
     def truncations(self) -> int:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from sskafka.records.batch import CorruptBatchError
 
 __all__ = [
+    "ClosedLogError",
     "CorruptBatchError",
     "CorruptFileError",
     "DamagedLogError",
@@ -44,6 +45,12 @@ class TemporaryStorageError(StorageError):
 
 class LogDirectoryError(StorageError):
     """A log directory cannot be used: it is locked by another broker, not writable, or belongs to another node."""
+
+
+class ClosedLogError(StorageError):
+    """The log is closed: its replica was deleted or moved, or the broker stops.
+
+    Nothing may be written any more: a topic of the same name may have its files in the same place."""
 
 
 class CorruptFileError(StorageError):

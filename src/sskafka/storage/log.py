@@ -106,8 +106,8 @@ class Log(DurableLog):
 
         ExpensiveBatchError asks the caller to have a thread call `append_checks.inspect`, and to pass its result as
         `inspected`."""
-        if self.log_directory.failure is not None:
-            raise self.log_directory.failure
+        if self._is_closed or self.log_directory.failure is not None:  # asked here first, because every produce does
+            self.check_open()
         headers = self._checks.checked(batches, now_ms, from_client, inspected)
         if headers[0].producer_id >= 0 or len(headers) > 1:
             duplicate = self._check_producers(batches, headers, from_client)
@@ -135,7 +135,7 @@ class Log(DurableLog):
 
     def append_as_follower(self, batches: Buffer, now_ms: int = NO_TIMESTAMP) -> AppendInfo:
         """Write batches as received from the leader, with their offsets and epochs."""
-        self.log_directory.check_online()
+        self.check_open()
         headers, position = headers_of(batches), 0
         base_offset, next_offset = headers[0].base_offset, self.log_end_offset
         for header in headers:
@@ -194,6 +194,7 @@ class Log(DurableLog):
 
     def replace_epochs(self, entries: list[tuple[int, int]]) -> None:
         """Replace the leader epochs by those that were read from the batches."""
+        self.check_open()
         self.epochs.replace(entries, save=False)
         self.epochs.truncate_from_start(self.log_start_offset, save=False)
         self.wait_for_sync(self.epochs.unsaved())
@@ -216,6 +217,7 @@ class Log(DurableLog):
 
     def roll(self, now_ms: int) -> None:
         """Roll a new segment, unless the active one is empty."""
+        self.check_open()
         if self.segments.active.size_bytes:
             self._tail.roll(self.log_end_offset, now_ms)
 
@@ -244,6 +246,7 @@ class Log(DurableLog):
         it."""
         if offset >= self.log_end_offset:
             return self.log_end_offset
+        self.check_open()
         if offset < self.segments.first.base_offset:
             self.truncate_fully_and_start_at(offset)
             return offset
@@ -265,6 +268,7 @@ class Log(DurableLog):
 
     def truncate_fully_and_start_at(self, offset: int, now_ms: int = NO_TIMESTAMP) -> None:
         """Remove all data. The log begins and ends at `offset`."""
+        self.check_open()
         self._truncations += 1
         try:
             self._delete(list(self.segments)[::-1])
@@ -296,6 +300,7 @@ class Log(DurableLog):
             raise OffsetOutOfRangeError(offset, self.log_start_offset, self.log_end_offset)
         if offset <= self.log_start_offset:
             return
+        self.check_open()
         self.epochs.truncate_from_start(offset, save=False)
         self.offsets.delete_before(offset)
         self._drop_gone_damage()
@@ -309,6 +314,7 @@ class Log(DurableLog):
         """Delete segments beyond `retention.ms` and `retention.bytes`, but nothing above the high watermark.
 
         Return the number of deleted segments."""
+        self.check_open()
         before = len(self.segments)
         offsets = self.offsets
         start_offset = retained_from(self.segments, self.config, now_ms, offsets.high_watermark, offsets.log_end)
@@ -349,7 +355,7 @@ class Log(DurableLog):
         return True
 
     def _swap_in(self, old: list[Segment], base_offsets: Sequence[int]) -> None:
-        self.log_directory.check_online()
+        self.check_open()
         try:
             paths = self._tail.swap_in(old, base_offsets)
         except OSError as error:

@@ -328,7 +328,7 @@ class LogManager:
 
     def flush_due_logs(self, now_ms: int) -> Iterator[None]:
         """Flush logs whose records have been unsynced for `flush.ms`, and logs whose sync failed on a full disk."""
-        for log in self._online_logs():
+        for log in self._logs_in_service():
             log.retry_pending_sync()
             if now_ms - log.last_flush_ms >= log.config.flush_ms:
                 log.last_flush_ms = now_ms
@@ -351,7 +351,7 @@ class LogManager:
     def roll_due_segments(self, now_ms: int) -> Iterator[None]:
         """Roll segments that are due. If the disk is full, a log is retried the next time and does not delay other
         logs."""
-        for log in self._online_logs():
+        for log in self._logs_in_service():
             try:
                 log.maybe_roll(now_ms)
             except TemporaryStorageError:
@@ -455,8 +455,11 @@ class LogManager:
     def _online_directories(self) -> list[LogDir]:
         return [directory for directory in self._all_directories() if directory.is_online]
 
-    def _online_logs(self) -> list[Log]:
-        return [log for directory in self._online_directories() for log in directory.logs.values()]
+    def _logs_in_service(self) -> Iterator[Log]:
+        """Yield each log unless it is closed by then: callers work in many turns, and topics are deleted in between."""
+        for log in [log for directory in self._online_directories() for log in directory.logs.values()]:
+            if log.is_in_service:
+                yield log
 
     def _schedule_deletion(self, log: Log, paths: list[str]) -> None:
         """Schedule the removal of files. Readers hold the open files; the delay lets operators inspect or save them."""

@@ -13,9 +13,10 @@ from logs import NOW_MS, append, read_records
 from simulated_disk import SimulatedDisk
 
 from sskafka.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID, TopicPartition
+from sskafka.records.builder import NewRecord, build_batch
 from sskafka.storage import broker_directory
 from sskafka.storage.disk import Disk, OsDisk
-from sskafka.storage.errors import LogDirectoryError, StorageError
+from sskafka.storage.errors import ClosedLogError, LogDirectoryError, StorageError
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_manager import LogManager
@@ -297,6 +298,56 @@ def test_a_topic_made_again_inherits_no_offsets_of_the_deleted_one(disk: Simulat
     again = start(disk)
     assert read_records(open_log(again, topic_id=OTHER_ID)) == [(0, b"new")]
     assert again.high_watermark(TP) == 0
+
+
+def test_a_log_that_is_deleted_between_two_turns_is_not_rolled(disk: SimulatedDisk) -> None:
+    """The roll once found no file, and the broker stopped for a broken disk."""
+    manager = start(disk)
+    deleted = [open_log(manager, partition) for partition in range(2)]
+    for log in deleted:
+        append(log, b"old")
+    later_ms = NOW_MS + LogConfig().segment_ms + 1
+    turns = manager.roll_due_segments(later_ms)
+    next(turns)
+    manager.delete_log(TopicPartition("orders", 1), later_ms)
+    list(turns)
+    assert deleted[0].log_directory.failure is None
+    assert [len(log.segments) for log in deleted] == [2, 1]
+
+
+CHANGES: dict[str, Callable[[Log], object]] = {
+    "append": lambda log: append(log, b"late"),
+    "follow": lambda log: log.append_as_follower(batch_at(2)),
+    "roll": lambda log: log.roll(NOW_MS),
+    "truncate": lambda log: log.truncate_to(1),
+    "start over": lambda log: log.truncate_fully_and_start_at(9),
+    "delete records": lambda log: log.increment_log_start_offset(1),
+    "retire": lambda log: log.retire_segments(NOW_MS),
+    "epochs": lambda log: log.replace_epochs([(0, 0)]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_deleted_log_does_not_touch_the_files_of_the_next_topic_of_that_name(
+    disk: SimulatedDisk, change: Callable[[Log], object]
+) -> None:
+    manager = start(disk)
+    old = open_log(manager)
+    for _ in range(2):
+        append(old, b"old")
+    manager.delete_log(TP, NOW_MS)
+    new = open_log(manager, topic_id=OTHER_ID)
+    append(new, b"new")
+    before = {path: bytes(node.data) for path, node in disk.nodes.items()}
+    with pytest.raises(ClosedLogError, match="the log of orders-0 is closed"):
+        change(old)
+    assert {path: bytes(node.data) for path, node in disk.nodes.items()} == before
+    assert new.log_directory.failure is None
+    assert read_records(new) == [(0, b"new")]
+
+
+def batch_at(offset: int) -> bytes:
+    return bytes(build_batch([NewRecord(None, b"late", (), 0)], base_offset=offset, leader_epoch=0))
 
 
 def test_offsets_of_deleted_logs_leave_the_checkpoints_in_one_write(disk: SimulatedDisk) -> None:
