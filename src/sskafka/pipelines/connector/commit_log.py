@@ -8,8 +8,10 @@ All queries share one partition, and a read_committed reader stops at the first 
     decision of A | open: B | decision of A          B has died while it wrote, or is about to commit
                   ^ readers stop here
 
-A reader that took the first decision of A for the last one would write a batch again. Therefore `read` waits until all
-transactions that were open when it started have ended.
+A query that took the first decision of A for the last one would write a batch again. A query that waited for B would
+stand still until the brokers abort B. Therefore `read` continues from there with read_uncommitted, and takes what the
+markers say is committed (`last_committed`). It waits only for transactions of its own query, and a query that has
+fenced its driver has none.
 
 Queries of earlier versions had a prefix without the id of the checkpoint. A query that finds no decision under its own
 prefix continues with the decision under the earlier one.
@@ -17,9 +19,6 @@ prefix continues with the decision under the earlier one.
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
-from functools import partial
-from typing import Any
 
 from sskafka.client.admin import NewTopic
 from sskafka.client.errors import UnknownTopicError
@@ -31,9 +30,10 @@ from sskafka.pipelines.connector.decision import Decision
 from sskafka.pipelines.connector.delivery import deliver
 from sskafka.pipelines.connector.encode import Row, framed, payloads
 from sskafka.pipelines.connector.errors import ConnectorError
-from sskafka.pipelines.connector.fetching import read_ranges
+from sskafka.pipelines.connector.fetching import Reading, read_ranges, received_batches
+from sskafka.pipelines.connector.last_committed import LastCommitted
 from sskafka.pipelines.connector.offsets import OffsetRange
-from sskafka.pipelines.connector.options import BOOTSTRAP, SinkOptions, source_options
+from sskafka.pipelines.connector.options import BOOTSTRAP, SinkOptions, SourceOptions, source_options
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.topics import create_topics
 from sskafka.pipelines.connector.transactions import begin
@@ -43,9 +43,9 @@ DRIVER_TIMEOUT_MS = 60_000
 
 _TAIL_RECORDS = 64
 _READ_UNCOMMITTED, _READ_COMMITTED = 0, 1
-_SETTLED_WITHIN_MS = 90_000
+_ENDED_WITHIN_MS = 90_000
 """Longer than the brokers need to abort the transaction of a dead driver: its timeout plus their check interval."""
-_SETTLED_POLL_S = 0.02
+_POLL_S = 0.02
 
 
 class CommitLog:
@@ -74,27 +74,25 @@ class CommitLog:
         self._sequences[driver] = sequence
 
     def read(self) -> Decision | None:
-        """Return the last decision of the query. Waits until all open transactions in the topic have ended."""
-        return self._found(self._settled_end, changes=True)
+        """Return the last decision of the query. Waits until the query has no open transaction in the topic."""
+        return self._found(changes=True)
 
     def peek(self) -> Decision | None:
         """Return the last decision that is visible now; a newer one may be about to be committed. Changes nothing."""
-        return self._found(partial(self._end, _READ_COMMITTED), changes=False)
+        return self._found(changes=False)
 
-    def _found(self, end: Callable[[], Coroutine[Any, Any, int]], *, changes: bool) -> Decision | None:
+    def _found(self, *, changes: bool) -> Decision | None:
         cluster = self._session.cluster
         deadline_ms = cluster.deadline_ms()
         while True:
             try:
-                last = self._session.run(end())
-                break
+                return self._last_of(self._prefix, waits=changes) or self._of_an_earlier_version(changes=changes)
             except UnknownTopicError:
                 if not changes or self._is_created_now():
                     return None
                 if cluster.clock.monotonic_ms() >= deadline_ms:
                     raise
-            self._session.run(asyncio.sleep(_SETTLED_POLL_S))
-        return self._last_of(self._prefix, last) or self._of_an_earlier_version(last, changes=changes)
+            self._session.run(asyncio.sleep(_POLL_S))
 
     def _is_created_now(self) -> bool:
         """Create the topic, and return False if it exists after all.
@@ -103,11 +101,11 @@ class CommitLog:
         topic = NewTopic(self._partition.topic, 1, configs={"cleanup.policy": "compact"})
         return bool(create_topics(self._session, [topic]))
 
-    def _of_an_earlier_version(self, end_offset: int, *, changes: bool) -> Decision | None:
+    def _of_an_earlier_version(self, *, changes: bool) -> Decision | None:
         name = self._options.transactional_id_prefix
         if not name or name == self._prefix:
             return None
-        found = self._last_of(name, end_offset)
+        found = self._last_of(name, waits=changes)
         if found is None or found.query_id != self._query_id:
             return None
         if (
@@ -118,12 +116,41 @@ class CommitLog:
             return self.read()
         return found
 
-    def _last_of(self, prefix: str, end_offset: int) -> Decision | None:
-        """Return the last decision under the prefix. Reads the end of the topic first, then more and more of it."""
+    def _last_of(self, prefix: str, *, waits: bool) -> Decision | None:
+        """Return the last decision under the prefix; `waits`: not before its open transactions have ended."""
+        cluster = self._session.cluster
+        deadline_ms = cluster.deadline_ms(_ENDED_WITHIN_MS)
+        while True:
+            stable, end_offset = self._session.run(self._ends())
+            recent = self._last_above(prefix, stable, end_offset)
+            if not (waits and recent.is_undecided):
+                break
+            if cluster.clock.monotonic_ms() >= deadline_ms:
+                raise ConnectorError(
+                    f"{self._partition}: a transaction of {prefix}-driver, which began at offset {stable} or later, is "
+                    f"still open after {_ENDED_WITHIN_MS // 1000} s. `sskafka transaction list` shows it"
+                )
+            self._session.run(asyncio.sleep(_POLL_S))
+        return self._last_below(prefix, stable) if recent.value is None else Decision.from_json(recent.value)
+
+    def _last_above(self, prefix: str, stable: int, end_offset: int) -> LastCommitted:
+        """Read what follows the first open transaction."""
+        found = LastCommitted(prefix.encode())
+        if stable < end_offset:
+            wanted = OffsetRange(self._partition, stable, end_offset)
+            options = self._source_options("read_uncommitted")
+            reading = Reading(self._session.cluster, options, [wanted], include_markers=True)
+            for left, batches in received_batches(self._session.run, reading):
+                for batch in batches:
+                    found.take(batch, left)
+        return found
+
+    def _last_below(self, prefix: str, stable: int) -> Decision | None:
+        """Read what precedes the first open transaction: the end of it first, then more and more."""
         tail = _TAIL_RECORDS
         while True:
-            start = max(0, end_offset - tail)
-            found = self._last_between(prefix, start, end_offset)
+            start = max(0, stable - tail)
+            found = self._last_between(prefix, start, stable)
             if found is not None or start == 0:
                 return found
             tail *= 8
@@ -151,19 +178,10 @@ class CommitLog:
             transactional=True,
         )
 
-    async def _settled_end(self) -> int:
-        cluster = self._session.cluster
+    async def _ends(self) -> tuple[int, int]:
+        """Return the last stable offset and the end of the log."""
         end_offset = await self._end(_READ_UNCOMMITTED)
-        deadline_ms = cluster.deadline_ms(_SETTLED_WITHIN_MS)
-        while (settled := await self._end(_READ_COMMITTED)) < end_offset:
-            if cluster.clock.monotonic_ms() >= deadline_ms:
-                raise ConnectorError(
-                    f"{self._partition}: a transaction that began at offset {settled} is still open after "
-                    f"{_SETTLED_WITHIN_MS // 1000} s and hides later decisions. "
-                    f"`sskafka transaction list` shows it"
-                )
-            await asyncio.sleep(_SETTLED_POLL_S)
-        return end_offset
+        return min(await self._end(_READ_COMMITTED), end_offset), end_offset
 
     async def _end(self, isolation: int) -> int:
         found = await list_offsets(self._session.cluster, {self._partition: LATEST}, isolation=isolation)
@@ -172,18 +190,21 @@ class CommitLog:
     def _last_between(self, prefix: str, start: int, end_offset: int) -> Decision | None:
         if start >= end_offset:
             return None
-        reading = source_options(
-            {
-                BOOTSTRAP: self._options.bootstrap,
-                "assign": json.dumps({self._partition.topic: [0]}),
-                "kafka.isolation.level": "read_committed",
-                "failOnDataLoss": "false",
-            },
-            streaming=False,
-        )
+        reading = self._source_options("read_committed")
         found = None
         for batch in read_ranges(reading, [OffsetRange(self._partition, start, end_offset)], self._session):
             for key, value in zip(batch.column("key").to_pylist(), batch.column("value").to_pylist(), strict=True):
                 if key == prefix.encode() and value is not None:
                     found = value
         return None if found is None else Decision.from_json(found)
+
+    def _source_options(self, isolation: str) -> SourceOptions:
+        return source_options(
+            {
+                BOOTSTRAP: self._options.bootstrap,
+                "assign": json.dumps({self._partition.topic: [0]}),
+                "kafka.isolation.level": isolation,
+                "failOnDataLoss": "false",
+            },
+            streaming=False,
+        )

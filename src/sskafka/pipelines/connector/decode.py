@@ -41,7 +41,7 @@ _RUN_WINDOW = 32
 
 
 class DataBatch(NamedTuple):
-    """The readable records of one batch, not decoded yet."""
+    """The records of one batch, not decoded yet."""
 
     header: BatchHeader
     payload: Buffer
@@ -55,9 +55,16 @@ class Fetched(NamedTuple):
 
 
 def read_batches(
-    buffer: Buffer, wanted: OffsetRange, *, aborted: Iterable[tuple[int, int]] = (), check_crcs: bool = True
+    buffer: Buffer,
+    wanted: OffsetRange,
+    *,
+    aborted: Iterable[tuple[int, int]] = (),
+    check_crcs: bool = True,
+    include_markers: bool = False,
 ) -> Fetched:
-    """Split a fetch response into batches. This is cheap, so the next fetch is sent before records are decoded."""
+    """Split a fetch response into batches. This is cheap, so the next fetch is sent before records are decoded.
+
+    Control batches are left out unless `include_markers` is set."""
     hidden = AbortedTransactions(aborted)
     batches: list[DataBatch] = []
     next_offset = wanted.start
@@ -70,7 +77,8 @@ def read_batches(
             raise CorruptBatchError(
                 f"{wanted.partition}: the batch at offset {header.base_offset} has a wrong checksum"
             )
-        if not (hidden.is_aborted(buffer, position, header) or header.is_control):
+        is_hidden = hidden.is_aborted(buffer, position, header) or (header.is_control and not include_markers)
+        if not is_hidden:
             payload = memoryview(buffer)[position + HEADER_BYTES : position + header.size_bytes]
             batches.append(DataBatch(header, payload))
         next_offset = header.next_offset

@@ -10,7 +10,7 @@ decoder for the interpreter lock.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
@@ -27,6 +27,8 @@ from sskafka.pipelines.connector.options import SourceOptions
 
 if TYPE_CHECKING:
     from sskafka.pipelines.connector.planning import ClusterSession
+
+Run: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
 
 ARROW_ROWS_MAX = 65_536
 SMALL_RECORDS_MAX = 10_000
@@ -51,12 +53,17 @@ def read_ranges(
             runner.run(cluster.close())
 
 
-def _read(run: Callable[[Coroutine[Any, Any, Any]], Any], reading: "Reading") -> Iterator[pa.RecordBatch]:
+def _read(run: Run, reading: "Reading") -> Iterator[pa.RecordBatch]:
+    for wanted, batches in received_batches(run, reading):
+        yield from _sliced(to_arrow(batches, wanted, include_headers=reading.include_headers))
+
+
+def received_batches(run: Run, reading: "Reading") -> Iterator[tuple[OffsetRange, list[DataBatch]]]:
+    """Yield the batches of all ranges, each with the range that was left before it; `run` runs the client's steps."""
     try:
         run(reading.send_next())
         while not reading.is_done:
-            for wanted, batches in run(reading.receive()):
-                yield from _sliced(to_arrow(batches, wanted, include_headers=reading.include_headers))
+            yield from run(reading.receive())
     finally:
         run(reading.close())
 
@@ -69,7 +76,15 @@ def _sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 class Reading:
     """The positions in ranges that are being read, and the fetch that is in flight."""
 
-    def __init__(self, cluster: Cluster, options: SourceOptions, ranges: Sequence[OffsetRange]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        options: SourceOptions,
+        ranges: Sequence[OffsetRange],
+        *,
+        include_markers: bool = False,
+    ) -> None:
+        self._include_markers = include_markers
         self._options = options
         self._config = options.consumer
         self._cluster = cluster
@@ -145,7 +160,13 @@ class Reading:
         raise_for(answer.data.error_code, f"reading {answer.partition}")
         aborted = [(one.first_offset, one.producer_id) for one in answer.data.aborted_transactions or ()]
         hidden = aborted if self._config.isolation else ()
-        fetched = read_batches(answer.data.records or b"", wanted, aborted=hidden, check_crcs=self._config.check_crcs)
+        fetched = read_batches(
+            answer.data.records or b"",
+            wanted,
+            aborted=hidden,
+            check_crcs=self._config.check_crcs,
+            include_markers=self._include_markers,
+        )
         self._advance(wanted, fetched.next_offset)
         return [(wanted, fetched.batches)] if fetched.batches else []
 

@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 HEADERS_TYPE_NAME = "array<struct<key:string,value:binary>>"
 
 SMALL_BYTES_MAX = 1 << 20
-"""Largest part that is written in the driver's transaction, which hides later decisions of other queries."""
+"""Largest part that is collected to be written in the driver's transaction."""
 SWEEP_EVERY = 32
 """Number of batches between sweeps. An unknown attempt of a task may have left a transaction open."""
 
