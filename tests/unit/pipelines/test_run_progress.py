@@ -37,6 +37,14 @@ def test_a_spark_connect_server_reports_the_same_in_another_form() -> None:
     assert (totals.progress.rows_in, totals.progress.rows_out) == (100, 90)
 
 
+def test_rows_that_go_to_topics_are_counted_by_spark() -> None:
+    totals = QueryTotals("topic")
+    for batch, rows in ((3, 90), (4, 0), (5, 7)):
+        totals.add({**REPORT, "batchId": batch, "sink": {"numOutputRows": rows}, "observedMetrics": {}})
+    totals.add({**REPORT, "batchId": 6, "numInputRows": 0, "observedMetrics": {}})  # no batch: Spark reports -1
+    assert totals.progress.rows_out == 97
+
+
 def test_rates_are_over_the_time_from_batch_to_batch() -> None:
     totals = QueryTotals("parquet")
     totals.add(REPORT)

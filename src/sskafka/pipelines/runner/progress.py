@@ -1,6 +1,6 @@
 """Progress of a run, aggregated from the reports of Spark about its queries. Pure: takes reports, returns numbers.
 
-Spark counts rows that go to topics, but not those of files and tables. Therefore every query counts its own rows by an
+Spark counts rows that go to topics, but not those of files and tables. Queries with such sinks count their rows by an
 observation called OUT, which is part of the reports.
 """
 
@@ -184,7 +184,10 @@ def _rows_in(report: Mapping[str, Any]) -> int:
 
 
 def _rows_out(report: Mapping[str, Any]) -> int:
-    return int(_observed(report).get(OUT, {}).get(ROWS) or 0)
+    observed = _observed(report)
+    if OUT in observed:
+        return int(observed[OUT].get(ROWS) or 0)
+    return max(0, int((report.get("sink") or {}).get("numOutputRows") or 0))  # -1: Spark does not know
 
 
 def _unmet(report: Mapping[str, Any]) -> dict[str, int]:

@@ -209,7 +209,7 @@ def _topic_writer(
     options = topic_options(run, sink, connector)
     if connector == Connector.SSKAFKA and mode is OutputMode.UPDATE:
         return counted(records).writeStream.foreachBatch(TopicBatches(options))
-    return counted(records).writeStream.format(connector).options(**options)
+    return records.writeStream.format(connector).options(**options)
 
 
 def topic_options(run: RunContext, sink: TopicSink, connector: str) -> dict[str, str]:

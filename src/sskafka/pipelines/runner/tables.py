@@ -84,18 +84,14 @@ def parsed(records: DataFrame, pipeline: Pipeline, source: Source) -> DataFrame:
         records = records.filter(sf.col("value").isNotNull())
     match source.format:
         case RecordFormat.RAW:
-            rows = records.select(
-                "key", "value", "headers", *record_columns(), sf.lit(None).cast("string").alias(ERROR)
-            )
+            rows = records.select("key", "value", "headers", *record_columns(), _tombstone_error(source))
         case RecordFormat.TEXT:
-            rows = records.select(
-                sf.col("value").cast("string"), *record_columns(), sf.lit(None).cast("string").alias(ERROR)
-            )
+            rows = records.select(sf.col("value").cast("string"), *record_columns(), _tombstone_error(source))
         case RecordFormat.JSON:
-            rows = _from_json(records, source)
+            rows = _with_tombstones(_from_json(records, source), source)
         case RecordFormat.AVRO:
-            rows = _from_avro(records, source)
-    return _with_dead_expectations(_with_tombstones(rows, source), pipeline, source)
+            rows = _with_tombstones(_from_avro(records, source), source)
+    return _with_dead_expectations(rows, pipeline, source)
 
 
 def record_columns() -> list[Column]:
@@ -112,7 +108,15 @@ def record_columns() -> list[Column]:
     ]
 
 
+def _tombstone_error(source: Source) -> Column:
+    """Return the error of a record in a format that every value has: its absence, if it is an error."""
+    error = sf.when(sf.col("value").isNull(), NO_VALUE) if source.tombstones is Tombstones.DLQ else sf.lit(None)
+    return error.cast("string").alias(ERROR)
+
+
 def _with_tombstones(rows: DataFrame, source: Source) -> DataFrame:
+    if source.tombstones is Tombstones.DROP:  # none is left
+        return rows
     error = NO_VALUE if source.tombstones is Tombstones.DLQ else sf.lit(None).cast("string")
     return rows.withColumn(ERROR, sf.when(sf.col("_value").isNull(), error).otherwise(sf.col(ERROR)))
 
