@@ -33,9 +33,13 @@ ConfigOption = Annotated[
 
 
 @app.command("random-uuid")
-def random_uuid_() -> None:
+def random_uuid_(output: FormatOption = Format.TABLE) -> None:
     """Print an id for a new cluster."""
-    print(uuid_text(random_uuid(os.urandom)))
+    cluster_id = uuid_text(random_uuid(os.urandom))
+    if output.is_data:
+        print_data(output, {"cluster.id": cluster_id})
+    else:
+        print(cluster_id)
 
 
 @app.command("format")

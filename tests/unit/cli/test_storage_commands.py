@@ -26,6 +26,7 @@ def test_random_uuids_are_ids() -> None:
     first, second = storage("random-uuid").strip(), storage("random-uuid").strip()
     assert first != second
     assert len(parse_uuid(first)) == 16
+    assert len(parse_uuid(json.loads(storage("random-uuid", "--output", "json"))["cluster.id"])) == 16
 
 
 def test_format_and_info(properties: Path, tmp_path: Path) -> None:
