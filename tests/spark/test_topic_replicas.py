@@ -34,8 +34,11 @@ def own_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterPro
 
 @pytest.fixture
 def session(own_brokers: ClusterProcesses) -> Iterator[ClusterSession]:
+    """A session whose topics are deleted after the test: a broker that alone has a replica cannot be drained."""
     with ClusterSession(own_brokers.bootstrap, ConnectionConfig()) as connected:
         yield connected
+        admin = Admin(connected.cluster)
+        connected.run(admin.delete_topics([topic.name for topic in connected.run(admin.list_topics())]))
 
 
 def sskafka(*arguments: str) -> None:
