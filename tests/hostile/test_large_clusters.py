@@ -22,7 +22,7 @@ from sskafka.wire.messages.init_producer_id import InitProducerIdRequest
 from sskafka.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
 CPU_MS_MAX = 100
-"""Collections of garbage take up to 50 ms on a broker with 10,000 partitions, and the first request of a kind imports
+"""Collections of garbage take up to 30 ms on a broker with 10,000 partitions, and the first request of a kind imports
 its handler."""
 RSS_GROWTH_MAX = 400 * MEGABYTE
 TOPIC, GROUP, OTHER_GROUP, MEMBERS_GROUP, TRANSACTION = "large", "offsets", "other-offsets", "members", "transaction"

@@ -6,6 +6,10 @@ use, so they are excluded from later collections (`gc.freeze`). The next full co
 Cycles that become garbage after they were frozen stay for long, so requests must not be part of a cycle when they are
 done.
 
+How long such a collection takes depends on how many objects are created before the next one. By default these are
+77,000, which took 35 to 60 ms in a broker with 10,000 partitions. A lower threshold makes
+collections more frequent and short. In total they take less time, because fewer objects are examined twice.
+
 Frozen objects are freed as before when their last reference goes. Only cycles of them need the collector. So the next
 full collection looks at all objects again if the process has grown by half since the last such collection, and at most
 every 10 minutes. Garbage is then at most a third of all objects. A process that does not grow is never examined as a
@@ -23,6 +27,8 @@ from collections.abc import Callable
 
 LOOK_S = 0.1
 """Interval between two checks of the number of full collections."""
+OLDEST_THRESHOLD = 3
+"""Collections of the middle generation before a full collection; Python's default is 10."""
 THAW_S = 600.0
 GROWTH = 1.5
 
@@ -33,6 +39,8 @@ class ShortPauses:
     ) -> None:
         """`allocated_blocks` returns the number of memory blocks in use: a cheap measure of how much the process has
         grown."""
+        young, middle, _ = gc.get_threshold()
+        gc.set_threshold(young, middle, OLDEST_THRESHOLD)
         self._monotonic = monotonic
         self._allocated_blocks = allocated_blocks
         self._thawed_s = monotonic()

@@ -25,6 +25,23 @@ gc.collect()
 print(longest_s, time.thread_time() - began_s)
 """
 
+EXAMINED = """
+import gc, sys
+from sskafka.runtime.garbage_collection import ShortPauses
+
+examined = []
+gc.callbacks.append(lambda phase, info: examined.append(len(gc.get_objects())) if info["generation"] == 2 else None)
+short, kept = ShortPauses(lambda: 0.0), []
+gc.collect()
+short.look()
+examined.clear()
+for number in range(300_000):
+    kept.append([kept])
+    if not number % 10_000:
+        short.look()
+print(max(examined))
+"""
+
 DELETED = """
 import gc, weakref
 from sskafka.runtime.garbage_collection import THAW_S, ShortPauses
@@ -107,6 +124,12 @@ def output_of(script: str) -> list[str]:
 def test_pauses_do_not_grow_with_what_a_process_remembers() -> None:
     longest_s, all_at_once_s = map(float, output_of(GROWING))
     assert longest_s < all_at_once_s / 2
+
+
+def test_a_full_collection_examines_few_new_objects() -> None:
+    """With Python's thresholds it examined 100,000 of them: a pause of 50 ms in a broker."""
+    (examined,) = map(int, output_of(EXAMINED))
+    assert examined < 50_000
 
 
 def test_cycles_of_frozen_objects_are_collected_when_the_process_has_grown() -> None:
