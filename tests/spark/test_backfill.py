@@ -154,6 +154,7 @@ def test_a_range_of_offsets_goes_to_every_sink_once_beside_the_pipeline_itself(
         backfill(pipeline, f"{topic}:7:0", "")
 
 
+@pytest.mark.long
 def test_a_backfill_that_is_killed_or_stopped_goes_on_with_what_is_missing(
     bootstrap: str,
     pipeline: Pipeline,

@@ -221,7 +221,14 @@ def test_null_is_written_to_columns_of_types_that_the_user_has_chosen(
         writer_of(**keys)(rows(n6=None), 2)
 
 
-@pytest.mark.parametrize("step", ["staged", "inserted", "committed"])
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param("staged", marks=pytest.mark.long),
+        "inserted",
+        pytest.param("committed", marks=pytest.mark.long),
+    ],
+)
 def test_a_run_that_is_killed_in_the_middle_of_a_batch_leaves_each_row_once(
     bootstrap: str,
     spark: "SparkSession",

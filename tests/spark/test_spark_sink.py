@@ -80,13 +80,21 @@ class TestBatches:
 
 
 @pytest.mark.parametrize(
-    ("step", "who"), [("task", "worker"), ("after the intent", "java"), ("between commits", "driver")]
+    ("step", "who"),
+    [
+        ("task", "worker"),
+        ("after the intent", "java"),
+        pytest.param("between commits", "driver", marks=pytest.mark.long),
+    ],
 )
 def test_each_record_is_there_once_whoever_dies(step: str, who: str, program: SinkProgram) -> None:
     assert_each_once_whoever_dies(program, step, who)
 
 
-@pytest.mark.parametrize(("step", "who"), [("task", "worker"), ("task", "java"), ("between commits", "driver")])
+@pytest.mark.parametrize(
+    ("step", "who"),
+    [("task", "worker"), pytest.param("task", "java", marks=pytest.mark.long), ("between commits", "driver")],
+)
 def test_rows_in_the_transaction_of_the_driver_are_there_once_whoever_dies(
     step: str, who: str, bootstrap: str, new_topic: Callable[..., str], produce: Callable[..., None], tmp_path: Path
 ) -> None:
@@ -163,7 +171,14 @@ def test_speculation_is_refused_before_spark_starts(
     assert "Java" not in done.stderr
 
 
-@pytest.mark.parametrize(("step", "who"), [("task", "driver"), ("between commits", "java"), ("done", "driver")])
+@pytest.mark.parametrize(
+    ("step", "who"),
+    [
+        pytest.param("task", "driver", marks=pytest.mark.long),
+        ("between commits", "java"),
+        pytest.param("done", "driver", marks=pytest.mark.long),
+    ],
+)
 def test_each_update_of_a_window_is_there_once_whoever_dies(
     step: str, who: str, bootstrap: str, new_topic: Callable[..., str], produce: Callable[..., None], tmp_path: Path
 ) -> None:
