@@ -193,10 +193,15 @@ class CoordinatorContext(Generic[S]):
 
     def stop(self) -> None:
         """Stop: this broker no longer leads the partition. Refuse waiting requests and cancel all timers."""
-        if self.state is CoordinatorState.STOPPED:
-            return
-        self._release(ErrorCode.NOT_COORDINATOR)
+        if self.state is not CoordinatorState.STOPPED:
+            self._release(ErrorCode.NOT_COORDINATOR)
+            self._become_stopped()
+
+    def _become_stopped(self) -> None:
+        """Let go of the parts that refer to this context. Reference counts then free all of them at once; the garbage
+        collector might keep the groups of a lost partition for long (runtime/garbage_collection.py)."""
         self.state = CoordinatorState.STOPPED
+        del self.shard, self._timers, self._loader
 
     # -- decisions
 
@@ -400,7 +405,8 @@ class CoordinatorContext(Generic[S]):
         where = f"partition {self.partition} of an internal topic, read up to offset {self._loader.offset},"
         _log.error("%s cannot be loaded: %s", where, error, exc_info=None if is_damage else error)
         self._timers.cancel_all()
-        self.state = CoordinatorState.STOPPED
+        self.shard.stop()
+        self._become_stopped()
 
     def _roll_back(self, error: BaseException) -> None:
         """Drop state that the log does not have: load a new shard from the log."""

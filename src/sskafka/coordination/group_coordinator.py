@@ -176,7 +176,7 @@ class GroupCoordinator:
     def list_groups(self, states: Iterable[str], types: Iterable[str]) -> Iterator[Group]:
         """Yield the groups of all loaded shards in one of the states and of one of the types, ignoring case."""
         wanted_states, wanted_types = ({word.lower() for word in words} for words in (states, types))
-        for context in list(self.runtime.active_contexts()):
+        for context in self.runtime.active_contexts():
             yield from context.shard.listed(wanted_states, wanted_types)
 
     @property

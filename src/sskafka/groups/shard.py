@@ -177,7 +177,9 @@ class GroupCoordinatorShard:
         return decision
 
     def stop(self) -> list[Completion]:
+        """Return the completions of requests that wait. Nothing may be asked afterwards."""
         parked = [completion for group in self.groups.values() for completion in group.waiting()]
+        del self.classic, self.consumer, self._classic_in_consumer  # these refer to the shard: it is freed without them
         return [*parked, *self.deletions.waiting()]
 
     # -- groups of any kind
