@@ -70,6 +70,7 @@ class Member:
         return ErrorCode(answer.error_code)
 
 
+@pytest.mark.long
 def test_groups_with_thousands_of_topics(start_scene: Callable[..., Scene]) -> None:
     scene = start_scene()
     with scene.connect() as connection:

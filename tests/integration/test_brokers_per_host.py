@@ -16,7 +16,7 @@ from waiting import wait_until
 
 from sskafka.cli.host.directories import partitions_in
 
-pytestmark = pytest.mark.usefixtures("_ours")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("_ours")]
 
 SSKAFKA = str(Path(sys.executable).with_name("sskafka"))
 TIMEOUT_S = 60

@@ -26,7 +26,7 @@ from confluent_kafka.admin import (
 from free_ports import free_ports
 from waiting import wait_until
 
-pytestmark = pytest.mark.usefixtures("_ours")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("_ours")]
 NODES = (1, 2, 3)
 SESSION_MS = 1_000
 SECURITY = "org.apache.kafka.common.security"

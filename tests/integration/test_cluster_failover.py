@@ -72,6 +72,7 @@ def test_a_dead_leader_is_replaced_fast(start_cluster: StartCluster, is_controll
     assert_replicas_equal(cluster)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("is_controller", "gap_max_s"),
     [(False, GAP_BY_SESSION_S), (True, GAP_BY_SESSION_AND_ELECTION_S)],
@@ -107,6 +108,7 @@ def test_a_restarted_broker_does_not_wait_for_the_session_of_its_last_life(start
     load.verify()
 
 
+@pytest.mark.long
 def test_a_controlled_stop_costs_writers_almost_nothing(start_cluster: StartCluster) -> None:
     cluster, load = start_loaded(start_cluster)
     with load.running():

@@ -91,6 +91,7 @@ class PortDeployment(Deployment):
         return [word.replace(inside, self.http_address(service)) for word in super().health_command(service)]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_ours")
 def test_what_the_services_run_is_the_labs_cluster(tmp_path: Path) -> None:
     deployment = PortDeployment(tmp_path)

@@ -124,6 +124,7 @@ def test_the_health_check_of_the_image_succeeds(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.long
 def test_three_containers_serve_clients_outside_and_inside(tmp_path: Path) -> None:
     services = yaml.safe_load(COMPOSE.read_text())["services"]
     published, internal, controllers = free_ports(3), free_ports(3), free_ports(3)

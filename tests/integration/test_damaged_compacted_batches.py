@@ -94,6 +94,7 @@ def is_settled(cluster: ScrubbedCluster, node_id: int) -> bool:
     return before == [(path, path.stat().st_ino) for path in cluster.segments(node_id) if path.exists()]
 
 
+@pytest.mark.long
 def test_replicas_that_were_compacted_differently_mend_each_other(cluster: ScrubbedCluster) -> None:
     """First the replica that was compacted, from the one that was not; then the other way round."""
     compacted, other = cluster.node_ids

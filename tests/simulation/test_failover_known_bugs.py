@@ -4,7 +4,7 @@ import pytest
 from failover_bugs import KNOWN_BUGS, bug
 from failover_run import run_seed
 
-SEEDS_MAX = 200
+SEEDS = (0, 1, 2, 4, 62, *range(200))  # those first that find something today
 
 
 @pytest.mark.parametrize("name", KNOWN_BUGS)
@@ -14,5 +14,5 @@ def test_known_bug_is_noticed(name: str) -> None:
 
 
 def _run_seeds() -> None:
-    for seed in range(SEEDS_MAX):
+    for seed in SEEDS:
         run_seed(seed)

@@ -7,7 +7,8 @@ from replica_bugs import BUGS, BUGS_OF_IDEMPOTENCE, Bug
 from replica_run import run_seed
 from replica_writer_run import run_writer_seed
 
-SEEDS = (0, 1, 2, 4, 25, 52, *range(60))  # those first that find something today
+SEEDS = (0, 1, 2, 4, 21, *range(60))  # those first that find something today
+WRITER_SEEDS = (0, 15, 39, *range(60))
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
@@ -21,4 +22,4 @@ def test_is_found(bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_is_found_by_a_producer_that_repeats_its_batches(bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
     bug(monkeypatch)
     with pytest.raises(AssertionError, match=r"in sync|acknowledged|one history|watermarks|healed|once and in order"):
-        deque(map(run_writer_seed, (0, 39, *range(60))))
+        deque(map(run_writer_seed, WRITER_SEEDS))
