@@ -32,7 +32,7 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
 from benchmarks.brokers import Broker, BrokerKind, sskafka_kind
 from benchmarks.clusters import ClusterKind
@@ -52,6 +52,7 @@ PARTITIONS = 3
 START_S_MAX = 180.0
 ARRIVE_S_MAX = 120.0
 STOP_S_MAX = 90.0
+POLL_S_MAX = 0.05
 BURST_BATCH_RECORDS = 5_000
 BURST_VALUE_BYTES = 100
 PIPELINE = """\
@@ -124,14 +125,21 @@ class Received:
         while not is_enough():
             if time.monotonic() >= deadline or not alive():
                 raise TimeoutError(f"{len(self.at)} numbered and {self.unnumbered} other records came, then no more")
-            self._take(self._consumer.consume(10_000, 0.05))
+            self._take(self._arrived())
 
-    def _take(self, messages: Sequence[object]) -> None:
+    def _arrived(self) -> list[Message]:
+        """Return the next record as soon as it arrives, with those that are already behind it.
+
+        `consume` with a time-out returns only when the time is over, which would add up to that time to a latency."""
+        first = self._consumer.poll(POLL_S_MAX)
+        return [] if first is None else [first, *self._consumer.consume(10_000, 0)]
+
+    def _take(self, messages: Sequence[Message]) -> None:
         now = time.monotonic()
         for message in messages:
-            value = message.value()  # type: ignore[attr-defined]
+            value = message.value()
             if value is None:
-                raise RuntimeError(f"the consumer failed: {message.error()}")  # type: ignore[attr-defined]
+                raise RuntimeError(f"the consumer failed: {message.error()}")
             if not value.startswith(b"#"):
                 self.unnumbered += 1
             elif (number := int(value[1:])) in self.at:

@@ -7,7 +7,21 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from benchmarks.spark_latency import BEFORE, OURS, PLAIN, Figures, Round, environment_of, lines
+from benchmarks.spark_latency import (
+    BEFORE,
+    OURS,
+    PARTITIONS,
+    PLAIN,
+    POLL_S_MAX,
+    Figures,
+    Received,
+    Round,
+    Sender,
+    environment_of,
+    lines,
+)
+
+import sskafka
 
 
 def test_figures_are_percentiles_over_all_rounds_and_medians_of_the_rest() -> None:
@@ -32,3 +46,16 @@ def test_the_pipeline_of_another_checkout_runs_with_its_own_source(tmp_path: Pat
     options = argparse.Namespace(before=str(tmp_path))
     assert environment_of(BEFORE, options)["PYTHONPATH"] == str(tmp_path / "src")
     assert str(tmp_path) not in environment_of(OURS, options).get("PYTHONPATH", "")
+
+
+def test_the_arrival_of_a_record_is_not_measured_late() -> None:
+    with sskafka.Broker({"num.partitions": PARTITIONS}) as broker:
+        sender, received = Sender(broker.bootstrap_servers, "out"), Received(broker.bootstrap_servers, "out")
+        for number in range(20):
+            sender.send()
+            sender.flush()
+            received.wait_for(lambda: number in received.at, 30, lambda: True)  # noqa: B023  called in the loop
+        received.close()
+        sent_at = sender.at
+        del sender  # librdkafka reconnects until its producer is gone
+    assert min(received.at[number] - sent for number, sent in enumerate(sent_at)) < POLL_S_MAX / 2
