@@ -214,6 +214,22 @@ def test_a_cleaner_that_is_killed_is_replaced(start_broker: StartBroker) -> None
     assert broker.stop() == 0
 
 
+def test_a_topic_may_be_deleted_while_it_is_compacted(start_broker: StartBroker) -> None:
+    """The cleaner opens files of a directory that has another name by then. That is no failure of the disk."""
+    broker = start_broker({**QUICK, "log.cleaner.io.max.bytes.per.second": 400_000})
+    with Connection(broker.bootstrap) as connection:
+        connection.create_topic("table", **COMPACTED)
+        connection.create_topic("other", **COMPACTED)
+        produce(connection, "table", 5000)
+        wait_until(lambda: list((broker.data_directory / "table-0").glob("*.cleaned")), "the cleaner writes")
+        connection.delete_topic("table")
+        wait_until(lambda: "table-0 was deleted or moved while" in broker.log, "the cleaner has noticed")
+        last = produce(connection, "other", 1000)
+        assert state_of(wait_for_compaction(connection, "other", 600)) == last
+    assert "is offline" not in broker.log
+    assert broker.stop() == 0
+
+
 def test_a_log_that_cannot_be_read_is_left_alone_and_holds_up_no_other(start_broker: StartBroker) -> None:
     broker = start_broker({**QUICK, "log.cleaner.backoff.ms": 1000})
     with Connection(broker.bootstrap) as connection:

@@ -186,10 +186,13 @@ class LogCleaner:
 
     def _failed(self, child: CleanerChild, chosen: CleanableLog, failure: CleaningFailure) -> None:
         log = chosen.log
+        if not log.is_in_service:  # its directory was renamed, or is offline
+            _log.info("%s was deleted or moved while it was being compacted", log.topic_partition)
+            return
         error = OSError(failure.errno, failure.reason) if failure.errno is not None else None
         has_changed = log.segments.find_closed([segment.base_offset for segment in chosen.segments]) is None
         if isinstance(error, FileNotFoundError) and has_changed:
-            _log.info("%s was deleted while it was being compacted", log.topic_partition)
+            _log.info("segments of %s were deleted while it was being compacted", log.topic_partition)
         elif error is not None and is_temporary(error):
             self._report_lack_of_resources(log, error)
         elif error is not None:
