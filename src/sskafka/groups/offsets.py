@@ -35,11 +35,13 @@ Offsets = dict[TopicPartition, CommittedOffset]
 
 
 class OffsetStore:
-    __slots__ = ("_by_topic", "_committed", "_hidden_groups", "_hidden_topics", "_pending", "order")
+    __slots__ = ("_by_topic", "_committed", "_hidden_groups", "_hidden_topics", "_pending", "_producers", "order")
 
     def __init__(self) -> None:
         self._committed: dict[str, Offsets] = {}
         self._pending: dict[int, dict[str, Offsets]] = {}
+        self._producers: dict[str, dict[TopicPartition, set[int]]] = {}
+        """By group and partition: the producers with a pending offset. Groups are looked at without a search, too."""
         self._by_topic: dict[str, dict[str, int]] = {}
         """By topic and group: the number of offsets, committed and pending. Topics are deleted without a search."""
         self._hidden_groups: dict[str, int] = {}
@@ -55,20 +57,38 @@ class OffsetStore:
     ) -> None:
         """Replay an offset, or its tombstone (None). A producer id of -1 means: no transaction."""
         self.order += 1
-        if offset is not None:
-            offsets = self._committed if producer_id < 0 else self._pending.setdefault(producer_id, {})
-            of_group = offsets.setdefault(group_id, {})
-            if partition not in of_group:
-                self._count(partition.topic, group_id, 1)
-            of_group[partition] = offset._replace(order=self.order)
+        if offset is None:
+            self._remove(group_id, partition)
             return
-        for offsets in (self._committed, *self._pending.values()):
+        offsets = self._committed
+        if producer_id >= 0:
+            offsets = self._pending.setdefault(producer_id, {})
+            self._producers.setdefault(group_id, {}).setdefault(partition, set()).add(producer_id)
+        of_group = offsets.setdefault(group_id, {})
+        if partition not in of_group:
+            self._count(partition.topic, group_id, 1)
+        of_group[partition] = offset._replace(order=self.order)
+
+    def _remove(self, group_id: str, partition: TopicPartition) -> None:
+        pending = [self._pending[producer_id] for producer_id in self._producers_of(group_id, partition)]
+        if pending:
+            self._drop_producers(group_id, partition)
+        for offsets in (self._committed, *pending):
             known = offsets.get(group_id)
             if known is not None:
                 if known.pop(partition, None) is not None:
                     self._count(partition.topic, group_id, -1)
                 if not known:
                     del offsets[group_id]
+
+    def _producers_of(self, group_id: str, partition: TopicPartition) -> AbstractSet[int]:
+        return self._producers.get(group_id, {}).get(partition, frozenset())
+
+    def _drop_producers(self, group_id: str, partition: TopicPartition) -> None:
+        partitions = self._producers[group_id]
+        del partitions[partition]
+        if not partitions:
+            del self._producers[group_id]
 
     def _count(self, topic: str, group_id: str, more: int) -> None:
         groups = self._by_topic.get(topic)
@@ -88,6 +108,10 @@ class OffsetStore:
         for group_id, offsets in pending.items():
             committed = self._committed.setdefault(group_id, {}) if is_committed else None
             for partition, offset in offsets.items():
+                producers = self._producers[group_id][partition]
+                producers.remove(producer_id)
+                if not producers:
+                    self._drop_producers(group_id, partition)
                 known = None if committed is None else committed.get(partition)
                 if committed is None or known is not None:
                     self._count(partition.topic, group_id, -1)
@@ -144,13 +168,15 @@ class OffsetStore:
 
     def pending_orders(self, group_id: str, partition: TopicPartition) -> list[int]:
         """Return the orders of the offsets that open transactions have written."""
-        found = (offsets[group_id].get(partition) for offsets in self._pending.values() if group_id in offsets)
-        return [offset.order for offset in found if offset is not None]
+        producers = self._producers_of(group_id, partition)
+        return [self._pending[producer_id][group_id][partition].order for producer_id in producers]
 
     def count_in(self, group_ids: Iterable[str]) -> int:
         """Return the number of offsets of the groups, committed and pending."""
-        every = (self._committed, *self._pending.values())
-        return sum(len(offsets[group_id]) for group_id in group_ids for offsets in every if group_id in offsets)
+        return sum(
+            len(self.committed(group_id)) + sum(map(len, self._producers.get(group_id, {}).values()))
+            for group_id in group_ids
+        )
 
     def groups_of(self, topics: Iterable[str]) -> set[str]:
         """Return the groups that have offsets of one of the topics, committed or pending."""
@@ -165,7 +191,7 @@ class OffsetStore:
 
     def pending_partitions(self, group_id: str) -> set[TopicPartition]:
         """Return the partitions whose offset an open transaction may change."""
-        return {partition for offsets in self._pending.values() for partition in offsets.get(group_id, ())}
+        return set(self._producers.get(group_id, ()))
 
     def partitions_of(self, group_id: str) -> set[TopicPartition]:
         return {*self.committed(group_id), *self.pending_partitions(group_id)}

@@ -389,7 +389,7 @@ class GroupCoordinatorShard:
             group = self.groups.get(self._to_expire.pop())
             if group is None:
                 continue
-            left -= 1 + len(self.offsets.committed(group.group_id))
+            left -= 1 + self.offsets.count_in([group.group_id])
             expired = list(islice(self.offset_requests.expired(group, now_ms), EXPIRED_MAX))
             records += [OffsetRecord(group.group_id, partition) for partition in expired]
             if len(expired) == EXPIRED_MAX:
