@@ -98,7 +98,7 @@ class PartReplacement:
             try:
                 await self._in_thread(lambda: remove_cleaned(log.log_directory.disk, log.directory))
             except OSError as error:
-                log.log_directory.write_failed(error)
+                log.write_failed(error)
 
     async def _replace(self, partition: Partition, log: Log, broker_id: int) -> None:
         leader_epoch = partition.leadership.leader_epoch
@@ -114,7 +114,7 @@ class PartReplacement:
                 self._roll(log)  # the next attempt may end there
             raise NotReplaceableError(str(error)) from error
         except OSError as error:
-            raise NotReplaceableError(str(log.log_directory.write_failed(error))) from error
+            raise NotReplaceableError(str(log.write_failed(error))) from error
         log.first_dirty_offset = log.segments.first.base_offset
         try:
             await self._in_thread(self._checkpoint_cleaned_offsets)

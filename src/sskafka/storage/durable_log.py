@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from sskafka.model.ids import TopicPartition, Uuid
 from sskafka.records.batch import NO_TIMESTAMP
-from sskafka.storage.errors import ClosedLogError
+from sskafka.storage.errors import ClosedLogError, StorageError
 from sskafka.storage.flusher import Flusher, FlushPlan, Syncable, sync_files
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirHealth
@@ -81,6 +81,13 @@ class DurableLog(ReadableLog):
         if self._is_closed:
             raise ClosedLogError(f"the log of {self.topic_partition} is closed")
         self.log_directory.check_online()
+
+    def write_failed(self, error: OSError) -> StorageError:
+        """Translate an error of a thread that wrote to the log's directory. The directory of a closed log may have been
+        renamed or removed in the meantime, which is no failure of the disk."""
+        if self._is_closed:
+            return ClosedLogError(f"the log of {self.topic_partition} was closed in the meantime")
+        return self.log_directory.write_failed(error)
 
     @property
     def truncations(self) -> int:
