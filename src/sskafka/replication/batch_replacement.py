@@ -118,6 +118,8 @@ class BatchReplacement:
 
 
 def _segment_of(log: Log, damage: Damage) -> Segment:
+    if not log.is_in_service:  # a new log may have its files at the same paths
+        raise NotReplaceableError("the log was closed in the meantime")
     segment = log.segments.containing(damage.offset)
     if segment.base_offset != damage.segment_base_offset or not log.is_damaged_at(damage):
         raise NotReplaceableError("the segment was truncated or replaced in the meantime")

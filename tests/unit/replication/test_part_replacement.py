@@ -22,7 +22,7 @@ from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_manager import LogManager
 from sskafka.storage.meta_properties import MetaProperties
-from sskafka.wire.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
+from sskafka.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 
 CONFIG = LogConfig(segment_bytes=300, cleanup_policy=("compact",))
 SOURCE = 2
@@ -51,7 +51,7 @@ class OtherReplica:
     def __init__(self, log: Log) -> None:
         self._log = log
 
-    def ask(self, request: FetchRequest, response_class: type, answered: Callable[[Any], None]) -> None:
+    def ask(self, request: Any, response_class: type, answered: Callable[[Any], None]) -> None:
         offset = request.topics[0].partitions[0].fetch_offset
         records = b"".join(bytes(piece.read()) for piece in self._log.read(offset, 300, self._log.log_end_offset))
         data = PartitionData(partition_index=0, records=records)
@@ -111,10 +111,12 @@ def test_a_replica_may_be_deleted_at_any_moment() -> None:
     undisturbed.replace()
     for moment in range(1, undisturbed.threads.count + 1):
         replacing = Replacing()
-        logs = replacing.logs
-        replacing.threads.before = lambda number, at=moment, logs=logs: (  # type: ignore[misc]
-            logs.delete_log(TP, NOW_MS) if number == at else None
-        )
+
+        def delete(number: int, moment: int = moment, logs: LogManager = replacing.logs) -> None:
+            if number == moment:
+                logs.delete_log(TP, NOW_MS)
+
+        replacing.threads.before = delete
         with pytest.raises(NotReplaceableError):
             replacing.replace()
-        assert logs.directories[0].is_online, moment
+        assert replacing.logs.directories[0].is_online, moment
