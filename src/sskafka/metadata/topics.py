@@ -113,10 +113,8 @@ class _Draft:
     def create(self, topic: CreatableTopic) -> tuple[list[MetadataRecord], CreatableTopicResult]:
         self._check_name(topic.name)
         overrides = _checked_configs(topic)
-        assignments = self._assignments(topic)
+        assignments = self._assignments(topic, self._checked_count(topic))
         self._partitions += len(assignments)
-        if self._partitions > PARTITIONS_PER_REQUEST_MAX:
-            raise KafkaError(ErrorCode.POLICY_VIOLATION, TOO_MANY_PARTITIONS)
         self._new_names[_flat(topic.name)] = topic.name
         topic_id = new_topic_id(self._image, self._random)
         records = list(self._records(topic.name, topic_id, overrides, assignments))
@@ -141,21 +139,24 @@ class _Draft:
         other = self._flat_names.get(_flat(name)) or self._new_names.get(_flat(name))
         return None if other is None else f"Topic '{name}' collides with existing topic: {other}"
 
-    def _assignments(self, topic: CreatableTopic) -> list[tuple[int, ...]]:
-        if topic.assignments:
-            return self._manual_assignments(topic)
-        partitions = self._default(topic.num_partitions, "num.partitions")
-        replication_factor = self._default(topic.replication_factor, "default.replication.factor")
-        if partitions <= 0:
+    def _checked_count(self, topic: CreatableTopic) -> int:
+        """Return the number of partitions to create, before any is placed: a few bytes may ask for 10,000."""
+        count = len(topic.assignments) or self._default(topic.num_partitions, "num.partitions")
+        if count <= 0:
             message = "Number of partitions was set to an invalid non-positive value."
             raise KafkaError(ErrorCode.INVALID_PARTITIONS, message)
-        if partitions > PARTITIONS_PER_REQUEST_MAX:
-            raise KafkaError(ErrorCode.POLICY_VIOLATION, TOO_MANY_PARTITIONS)
+        _check_total(self._partitions + count)
+        return count
+
+    def _assignments(self, topic: CreatableTopic, count: int) -> list[tuple[int, ...]]:
+        if topic.assignments:
+            return self._manual_assignments(topic)
+        replication_factor = self._default(topic.replication_factor, "default.replication.factor")
         if replication_factor <= 0:
             message = "Replication factor must be larger than 0, or -1 to use the default value."
             raise KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, message)
         start = int.from_bytes(self._random(2), "big")
-        return automatic_assignments(self._image, range(partitions), replication_factor, start)
+        return automatic_assignments(self._image, range(count), replication_factor, start)
 
     def _manual_assignments(self, topic: CreatableTopic) -> list[tuple[int, ...]]:
         if topic.replication_factor != USE_DEFAULT:
@@ -282,10 +283,7 @@ def create_partitions(
         try:
             if names[wanted.name] > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            added = _add_partitions(image, wanted, random)
-            if len(records) + len(added) > PARTITIONS_PER_REQUEST_MAX:
-                raise KafkaError(ErrorCode.POLICY_VIOLATION, TOO_MANY_PARTITIONS)
-            records += added
+            records += _add_partitions(image, wanted, len(records), random)
         except KafkaError as error:
             results.append(CreatePartitionsTopicResult(wanted.name, error.code, error.message or None))
         else:
@@ -295,25 +293,32 @@ def create_partitions(
     return ControllerResult(records, CreatePartitionsResponse(results=results))
 
 
-def _add_partitions(image: ClusterImage, wanted: CreatePartitionsTopic, random: RandomBytes) -> list[MetadataRecord]:
+def _add_partitions(
+    image: ClusterImage, wanted: CreatePartitionsTopic, added_before: int, random: RandomBytes
+) -> list[MetadataRecord]:
+    """Return the records of new partitions. `added_before`: partitions that the request adds to other topics."""
     topic = image.topics_by_name.get(wanted.name)
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    _check_count(topic, wanted.count)
+    _check_count(topic, wanted.count, added_before)
     added = range(len(topic.partitions), wanted.count)
     assignments = _assignments(image, topic, wanted, added, random)
     placed = zip(added, assignments, strict=True)
     return [partition_record(image, topic.topic_id, number, replicas) for number, replicas in placed]
 
 
-def _check_count(topic: TopicImage, count: int) -> None:
+def _check_count(topic: TopicImage, count: int, added_before: int) -> None:
     current = len(topic.partitions)
     if count == current:
         raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partition(s).")
     if count < current:
         message = f"The topic {topic.name} currently has {current} partition(s); {count} would not be an increase."
         raise KafkaError(ErrorCode.INVALID_PARTITIONS, message)
-    if count - current > PARTITIONS_PER_REQUEST_MAX:
+    _check_total(added_before + count - current)
+
+
+def _check_total(partitions: int) -> None:
+    if partitions > PARTITIONS_PER_REQUEST_MAX:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, TOO_MANY_PARTITIONS)
 
 

@@ -1,6 +1,9 @@
 import pytest
 from metadata_clusters import cluster, decided, seeded, with_topic
 
+from sskafka.metadata import topics
+from sskafka.metadata.image import ClusterImage
+from sskafka.metadata.placement import automatic_assignments
 from sskafka.metadata.topics import create_partitions
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.messages.create_partitions import (
@@ -64,3 +67,20 @@ def test_the_partitions_of_all_topics_of_a_request_are_bounded() -> None:
     codes = {result.name: result.error_code for result in decision.response.results}
     assert codes == {"a": ErrorCode.NONE, "b": ErrorCode.POLICY_VIOLATION}
     assert len(decision.records) == 5999
+
+
+def test_refused_partitions_are_not_placed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of the refused topics once took 19 ms."""
+    image = with_topic(with_topic(with_topic(cluster(), "a"), "b"), "c")
+    placed: list[range] = []
+
+    def noting(image: ClusterImage, partitions: range, factor: int, start: int) -> list[tuple[int, ...]]:
+        placed.append(partitions)
+        return automatic_assignments(image, partitions, factor, start)
+
+    monkeypatch.setattr(topics, "automatic_assignments", noting)
+    counts = {"a": 6001, "b": 6001, "c": 4001}
+    wanted = [CreatePartitionsTopic(name, count, None) for name, count in counts.items()]
+    response = create_partitions(image, CreatePartitionsRequest(wanted), seeded()).response
+    assert [result.error_code for result in response.results] == [0, ErrorCode.POLICY_VIOLATION, 0]
+    assert placed == [range(1, 6001), range(1, 4001)]
