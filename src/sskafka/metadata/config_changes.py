@@ -232,7 +232,8 @@ def _changed_list(
     items, named = split_list(current), split_list(config.value or "")
     if config.config_operation == AlterConfigOp.APPEND:
         return ",".join(dict.fromkeys((*items, *named)))
-    return ",".join(item for item in items if item not in named)
+    removed = set(named)
+    return ",".join(item for item in items if item not in removed)
 
 
 def _list_setting(target: ConfigResource, config: incremental.AlterableConfig) -> Setting:

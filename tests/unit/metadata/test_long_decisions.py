@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from metadata_clusters import cluster, seeded
+from metadata_clusters import cluster, replayed, seeded, with_topic
 
 from sskafka.metadata.client_quotas import alter_client_quotas
-from sskafka.metadata.config_changes import alter_configs, incremental_alter_configs
-from sskafka.metadata.records import RESOURCE_TOPIC
+from sskafka.metadata.config_changes import AlterConfigOp, alter_configs, incremental_alter_configs
+from sskafka.metadata.records import RESOURCE_TOPIC, ConfigRecord
 from sskafka.metadata.scram_credentials import alter_user_scram_credentials, describe_user_scram_credentials
 from sskafka.metadata.topics import create_topics, delete_topics
 from sskafka.model.settings import Settings
@@ -24,6 +24,7 @@ from sskafka.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopic
 FEW, MANY = 400, 6400
 FACTOR_MAX = 5 * MANY / FEW  # in proportion it would be 16, quadratic 256
 SETTINGS = Settings.resolve({})
+THROTTLED = "follower.replication.throttled.replicas"
 
 
 def create(count: int) -> Any:
@@ -46,6 +47,23 @@ def alter_some(count: int) -> Any:
     return incremental_alter_configs(cluster(), incremental.IncrementalAlterConfigsRequest(resources), SETTINGS)
 
 
+def append_to_list(count: int) -> Any:
+    return change_list(AlterConfigOp.APPEND, count)
+
+
+def subtract_from_list(count: int) -> Any:
+    return change_list(AlterConfigOp.SUBTRACT, count)
+
+
+def change_list(operation: AlterConfigOp, count: int) -> Any:
+    stored, named = (",".join(f"{i}:{broker}" for i in range(count)) for broker in (1, 2))
+    image = with_topic(cluster(), "t")
+    replayed(image, [ConfigRecord(RESOURCE_TOPIC, "t", THROTTLED, stored)])
+    change = incremental.AlterableConfig(THROTTLED, operation, named)
+    resource = incremental.AlterConfigsResource(RESOURCE_TOPIC, "t", [change])
+    return incremental_alter_configs(image, incremental.IncrementalAlterConfigsRequest([resource]), SETTINGS)
+
+
 def alter_quotas(count: int) -> Any:
     entries = [quotas.RequestEntryData([quotas.EntityData("user", f"u{i}")]) for i in range(count)]
     return alter_client_quotas(cluster(), quotas.AlterClientQuotasRequest(entries=entries))
@@ -61,7 +79,20 @@ def describe_users(count: int) -> Any:
     return describe_user_scram_credentials(cluster(), describing.DescribeUserScramCredentialsRequest(users=users))
 
 
-@pytest.mark.parametrize("decide", [create, delete, alter_all, alter_some, alter_quotas, alter_users, describe_users])
+@pytest.mark.parametrize(
+    "decide",
+    [
+        create,
+        delete,
+        alter_all,
+        alter_some,
+        append_to_list,
+        subtract_from_list,
+        alter_quotas,
+        alter_users,
+        describe_users,
+    ],
+)
 def test_time_is_in_proportion(decide: Callable[[int], Any]) -> None:
     assert cpu_ns(decide, MANY) <= FACTOR_MAX * cpu_ns(decide, FEW)
 
