@@ -229,6 +229,7 @@ class Broker:
             self._sockets,
             control,
             replicas,
+            services.thread if services is not None else None,
             self._authorizer,
             secure,
             self._failed_login_recorder(),

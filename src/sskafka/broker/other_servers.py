@@ -23,6 +23,7 @@ from sskafka.model.security.listener_settings import client_auth, enabled_mechan
 from sskafka.model.setting import SettingError
 from sskafka.model.settings import Settings
 from sskafka.replication.replica_manager import ReplicaManager
+from sskafka.runtime.serial_thread import SerialThread
 from sskafka.servers.kafka.authorization import Authorizer, FailedLoginRecorder
 
 if TYPE_CHECKING:
@@ -53,18 +54,20 @@ class OtherServers:
         sockets: NodeSockets,
         control: NodeControl,
         replicas: ReplicaManager | None,
+        thread: SerialThread | None,
         authorizer: Authorizer,
         secure: "Callable[[], on_demand.SecureListeners]",
         on_failed_login: FailedLoginRecorder,
         cluster_id: str,
     ) -> None:
-        """`replicas`: None on a node that is only a controller."""
+        """`replicas` and `thread`: None on a node that is only a controller."""
         self._cluster_id = cluster_id
         self._on_failed_login = on_failed_login
         self._context = context
         self._sockets = sockets
         self._control = control
         self._replicas = replicas
+        self._thread = thread
         self._authorizer = authorizer
         self._secure = secure
         self._counters = ConnectionCounters("HTTP")
@@ -189,12 +192,13 @@ class OtherServers:
 
     def _make_adr_service(self) -> "on_demand.AdrService":
         assert self._replicas is not None, "a controller has no records"
+        assert self._thread is not None
         settings, clock, executor, *_ = self._context
         return on_demand.AdrService(
             settings,
             lambda: self._control.image,
             self._control.client,
-            on_demand.LocalPartitions(self._replicas, clock, executor),
+            on_demand.LocalPartitions(self._replicas, clock, executor, self._thread),
             on_demand.RemotePartitions(lambda: own_cluster(settings, self._sockets, self._effective_settings)),
             self._authorizer,
             clock,

@@ -21,6 +21,7 @@ from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.open_files import OpenFiles
 from sskafka.storage.producers.snapshots import ProducerSnapshots
 from sskafka.storage.producers.state import ProducerState
+from sskafka.storage.record_count import RecordCount, Uncounted
 from sskafka.storage.segment import Segment
 from sskafka.storage.segments import Segments
 from sskafka.storage.timestamp_search import (
@@ -175,9 +176,22 @@ class ReadableLog:
         return found
 
     def record_count(self) -> int:
-        """Number of data records from the log start offset on."""
+        """Return the number of data records from the log start offset on. The event loop uses the two parts of this,
+        and has a thread read the headers of batches that are not counted yet."""
+        while (count := self.known_record_count()) is None:
+            uncounted = self.uncounted_batches()
+            assert uncounted is not None
+            with self.log_directory.reading():
+                uncounted.read_slice()
+        return count
+
+    def known_record_count(self) -> int | None:
+        """Return the number of data records, or None if there are `uncounted_batches`."""
+        return self._record_count.since(self.log_start_offset)
+
+    def uncounted_batches(self) -> Uncounted | None:
         with self.log_directory.reading():
-            return self._record_count.since(self.log_start_offset)
+            return self._record_count.uncounted(self.log_start_offset)
 
 
 def read_slices(segments: Segments, offset: int, max_bytes: int, up_to_offset: int, min_one: bool) -> list[FileSlice]:
@@ -215,24 +229,3 @@ def _end_position(segments: Segments, segment: Segment, up_to_offset: int) -> tu
     if following.base_offset < up_to_offset:
         return segment.size_bytes, following
     return segment.position_of(up_to_offset), None
-
-
-class RecordCount:
-    """The number of data records in a log. Segments count their own; records below the log start are subtracted."""
-
-    __slots__ = ("_below", "_counted_for", "_segments")
-
-    def __init__(self, segments: Segments) -> None:
-        self._segments = segments
-        self.forget()
-
-    def forget(self) -> None:
-        """Drop the count because the segments have changed."""
-        self._counted_for = self._segments.first.base_offset
-        self._below = 0
-
-    def since(self, log_start_offset: int) -> int:
-        if self._counted_for != log_start_offset:
-            self._below = self._segments.first.records_below(log_start_offset)
-            self._counted_for = log_start_offset
-        return sum(segment.record_count() for segment in self._segments) - self._below

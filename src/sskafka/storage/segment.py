@@ -27,6 +27,7 @@ from sskafka.records.batch import (
     read_offset_and_size,
 )
 from sskafka.storage import offset_index, time_index
+from sskafka.storage.batch_count import BatchCount
 from sskafka.storage.batch_walk import walk_headers
 from sskafka.storage.disk import Disk, File, replace_file
 from sskafka.storage.errors import CorruptFileError
@@ -71,6 +72,7 @@ class Segment:
         "base_offset",
         "created_ms",
         "first_timestamp",
+        "found_batches",
         "is_index_flush_due",
         "is_index_full",
         "max_timestamp",
@@ -109,12 +111,14 @@ class Segment:
         self._index_entries_max = config.segment_index_bytes // OffsetIndex.layout.size
         self._time_index_entries_max = config.segment_index_bytes // TimeIndex.layout.size - 1
         self._bytes_since_index = 0
-        self._data_records: int | None = None if size_bytes else 0
+        self._data_records = 0
         self._is_preallocated = config.preallocate
         self.base_offset = base_offset
         self.size_bytes = size_bytes
         self.created_ms = created_ms
         self.first_timestamp = NO_TIMESTAMP
+        self.found_batches = BatchCount(size_bytes)
+        """Those that were in the file when it was opened or truncated. `note_batch` counts the records of others."""
         self.offset_index = OffsetIndex(disk, stem + offset_index.SUFFIX + file_suffix, base_offset, index_bytes)
         self.time_index = TimeIndex(disk, stem + time_index.SUFFIX + file_suffix, base_offset, time_index_bytes)
         self.transaction_index = TransactionIndex(disk, stem + transaction_index.SUFFIX + file_suffix)
@@ -179,7 +183,7 @@ class Segment:
         self._bytes_since_index += size_bytes
         self.size_bytes = position + size_bytes
         self.recent.add(last_offset, position)
-        if self._data_records is not None and data_records > 0:
+        if data_records > 0:
             self._data_records += data_records
 
     def _index(self, last_offset: int, position: int) -> None:
@@ -263,23 +267,10 @@ class Segment:
         paths = [self._stem + suffix for suffix in SUFFIXES if suffix != LOG_SUFFIX]
         return [self.file, *(self._disk.open(path) for path in paths if self._disk.exists(path))]
 
-    def records_below(self, offset: int) -> int:
-        """Return the number of data records below `offset`."""
-        count = 0
-        for _, header in self.headers():
-            if header.base_offset >= offset:
-                break
-            if not header.is_control:
-                count += min(max(header.record_count, 0), offset - header.base_offset)
-        return count
-
+    @property
     def record_count(self) -> int:
-        """Number of data records, without control records. The first call walks the segment."""
-        if self._data_records is None:
-            self._data_records = sum(
-                max(header.record_count, 0) for _, header in self.headers() if not header.is_control
-            )
-        return self._data_records
+        """Number of data records, without control records, once `found_batches` are counted."""
+        return self.found_batches.records + self._data_records
 
     # ---- changing existing data
 
@@ -321,6 +312,7 @@ class Segment:
         self.size_bytes = self._bytes_since_index = 0
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
         self.first_timestamp = NO_TIMESTAMP
+        self.found_batches = BatchCount(0)
         self._data_records = 0
         self.recent.clear(self.base_offset - 1)
         self._note_index_size()
@@ -341,7 +333,8 @@ class Segment:
         self.time_index.truncate(end_offset - self.base_offset)
         self.transaction_index.truncate(end_offset)
         self.max_timestamp, self.max_timestamp_offset = self.time_index.last_entry
-        self._data_records = None
+        self.found_batches = BatchCount(position)
+        self._data_records = 0
         self._bytes_since_index = 0
         self._note_index_size()
         self.open_for_append()

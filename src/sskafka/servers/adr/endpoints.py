@@ -46,7 +46,7 @@ class AdrEndpoints:
     # -- requests of other brokers
 
     async def record_counts(self, message: Any, request: Request) -> Any:
-        counts = self.service.own_record_counts(message.topic, message.partitions)
+        counts = await self.service.own_record_counts(message.topic, message.partitions)
         return RecordCountsResponse(
             partitions=[
                 PartitionRecordCount(index, ErrorCode.NONE, counts[index])

@@ -17,8 +17,10 @@ from sskafka.replication.partition import ACKS_ALL, AppendInfo, Partition
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.clock import Clock
 from sskafka.runtime.delayed_operation import DelayedCallback
+from sskafka.runtime.serial_thread import SerialThread
 from sskafka.servers.adr.errors import AdrServiceError, InvalidRequestError, NotAppliedError, OutcomeUnknownError
-from sskafka.storage.errors import InvalidRecordError, RecordTooLargeError, StorageError
+from sskafka.storage.batch_count import SLICE_HEADERS
+from sskafka.storage.errors import CorruptBatchError, InvalidRecordError, RecordTooLargeError, StorageError
 from sskafka.storage.file_slice import FileSlice
 
 Bounds: TypeAlias = tuple[int, int]
@@ -29,10 +31,12 @@ FLUSH_POLL_S = 0.002
 
 
 class LocalPartitions:
-    def __init__(self, replicas: ReplicaManager, clock: Clock, executor: Executor) -> None:
+    def __init__(self, replicas: ReplicaManager, clock: Clock, executor: Executor, thread: SerialThread) -> None:
         self._replicas = replicas
         self._clock = clock
         self._executor = executor
+        self._thread = thread
+        self._counting = asyncio.Lock()
 
     def find(self, topic_partition: TopicPartition) -> Partition | None:
         """Return the partition if this broker leads it."""
@@ -42,10 +46,41 @@ class LocalPartitions:
             return None
         return partition if partition.is_leader else None
 
-    def record_counts(self, topic: str, indexes: Iterable[int]) -> dict[int, int]:
-        """Return the number of data records of each partition that this broker leads; others are left out."""
-        found = {index: self.find(TopicPartition(topic, index)) for index in indexes}
-        return {index: item.log.record_count() for index, item in found.items() if item is not None}
+    async def record_counts(self, topic: str, indexes: Iterable[int]) -> dict[int, int]:
+        """Return the number of data records of each partition that this broker leads; others are left out.
+
+        All numbers are those at one moment, so the batches that are not counted yet are counted first."""
+        wanted = [TopicPartition(topic, index) for index in indexes]
+        while True:
+            found = [partition for item in wanted if (partition := self.find(item)) is not None]
+            counts = {partition.topic_partition.partition: partition.log.known_record_count() for partition in found}
+            known = {index: count for index, count in counts.items() if count is not None}
+            if len(known) == len(counts):
+                return known
+            for partition in found:
+                while await self._count_slice(partition):
+                    pass
+
+    async def _count_slice(self, partition: Partition) -> bool:
+        """Count some batches of the log in a thread. Return False if there are none left to count.
+
+        One slice at a time is counted, so that requests which count the same log share the work, and those which count
+        a small log do not wait for a large one."""
+        async with self._counting:
+            if self.find(partition.topic_partition) is not partition:
+                return False
+            log = partition.log
+            uncounted = log.uncounted_batches()
+            if uncounted is None:
+                return False
+            try:
+                with partition.reading():
+                    await self._thread.run(uncounted.read_slice, SLICE_HEADERS)
+            except CorruptBatchError:
+                now = log.uncounted_batches()
+                if now is not None and now.batches is uncounted.batches:  # else the log was truncated meanwhile
+                    raise
+            return True
 
     def bounds(self, topic_partition: TopicPartition) -> Bounds | None:
         partition = self.find(topic_partition)

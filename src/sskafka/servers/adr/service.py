@@ -138,17 +138,18 @@ class AdrService:
         by_leader: dict[int, list[int]] = {}
         for index, state in found.partitions.items():
             by_leader.setdefault(state.leader, []).append(index)
-        counts = self._local.record_counts(topic, by_leader.pop(self._node_id, ()))
-        requests = [
+        own = self._local.record_counts(topic, by_leader.pop(self._node_id, ()))
+        others = [
             self._remote.record_counts(leader, topic, indexes) for leader, indexes in by_leader.items() if leader >= 0
         ]
-        for answer in await asyncio.gather(*requests) if requests else ():
+        counts: dict[int, int] = {}
+        for answer in await asyncio.gather(own, *others) if others else [await own]:
             counts |= answer
         return counts
 
-    def own_record_counts(self, topic: str, indexes: Iterable[int]) -> dict[int, int]:
+    async def own_record_counts(self, topic: str, indexes: Iterable[int]) -> dict[int, int]:
         """Return the counts of those partitions that this broker leads."""
-        return self._local.record_counts(topic, indexes)
+        return await self._local.record_counts(topic, indexes)
 
     async def _create(self, topic: str) -> None:
         if not self._creates_topics:
