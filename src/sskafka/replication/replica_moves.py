@@ -20,9 +20,8 @@ from sskafka.replication.partition import Partition
 from sskafka.replication.throttle import Throttle
 from sskafka.runtime.clock import Clock
 from sskafka.storage.broker_directory import LogDir
-from sskafka.storage.errors import StorageError
-from sskafka.storage.file_slice import FileSlice
-from sskafka.storage.flusher import FlushPlan
+from sskafka.storage.errors import CorruptBatchError, OffsetOutOfRangeError, RejectedAppendError, StorageError
+from sskafka.storage.flusher import sync_files
 from sskafka.storage.log_manager import LogManager
 from sskafka.storage.log_move import LogMove
 
@@ -99,17 +98,26 @@ class ReplicaMoves:
             return False
         if self._logs.log_dir_of(topic_partition) is target or not target.is_online:
             return True
-        move = self._logs.begin_move(topic_partition, target, self._clock.now_ms())
-        _log.info("%s moves to %s", topic_partition, target.path)
+        try:
+            move = self._logs.begin_move(topic_partition, target, self._clock.now_ms())
+            _log.info("%s moves to %s", topic_partition, target.path)
+            await self._move_or_abandon(partition, move)
+        except (StorageError, CorruptBatchError, RejectedAppendError, OffsetOutOfRangeError) as error:
+            _log.error(
+                "%s could not be moved to %s and stays where it is: %s; request the move again after the repair",
+                topic_partition,
+                target.path,
+                error,
+            )
+        return True
+
+    async def _move_or_abandon(self, partition: Partition, move: LogMove) -> None:
         is_done = False
         try:
             is_done = await self._move(partition, move)
-        except StorageError as error:
-            _log.error("%s could not be moved to %s: %s", topic_partition, target.path, error)
         finally:
             if not is_done:
                 self._logs.abandon_move(move)
-        return True
 
     async def _move(self, partition: Partition, move: LogMove) -> bool:
         while self._is_still_wanted(partition, move):
@@ -142,7 +150,7 @@ class ReplicaMoves:
         """Copy until little is left. Threads do the reads and the syncs, which may block on the disk."""
         loop = asyncio.get_running_loop()
         while self._is_still_wanted(partition, move) and (pieces := move.next_piece(self._piece_bytes())):
-            for data in await loop.run_in_executor(self._executor, _read, pieces):
+            for data in await loop.run_in_executor(self._executor, move.read, pieces):
                 move.append(data, self._clock.now_ms())
                 self._throttle.take(len(data))
             while self._is_still_wanted(partition, move) and (wait_ms := self._throttle.wait_ms()):
@@ -165,23 +173,14 @@ class ReplicaMoves:
 
     async def _sync(self, move: LogMove) -> None:
         """Sync what was copied, so that little is left to sync when the copy replaces the original."""
-        plan = move.copy.plan_flush()
         try:
-            await asyncio.get_running_loop().run_in_executor(self._executor, _sync_files, plan)
+            plan = move.copy.plan_flush()
+            await asyncio.get_running_loop().run_in_executor(self._executor, sync_files, plan.files)
         except OSError as error:
-            raise move.target.health.fail(error) from error
+            raise move.target.health.sync_failed(error) from error
         move.copy.complete_flush(plan)
 
     async def _tell_controller(self, partition: Partition, directory_id: Uuid | None) -> ErrorCode:
         if directory_id is None:
             return ErrorCode.NONE
         return await self._reports.reported(partition.topic_id, partition.topic_partition.partition, directory_id)
-
-
-def _sync_files(plan: FlushPlan) -> None:
-    for file in plan.files:
-        file.sync()
-
-
-def _read(pieces: list[FileSlice]) -> list[bytes]:
-    return [bytes(piece.read()) for piece in pieces]

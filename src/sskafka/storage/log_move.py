@@ -11,15 +11,17 @@ over.
 """
 
 import os
+from collections.abc import Sequence
+from contextlib import suppress
 
 from sskafka.model.buffers import Buffer
-from sskafka.records.batch import whole_batches
+from sskafka.records.batch import CorruptBatchError, whole_batches
 from sskafka.storage.broker_directory import LogDir
 from sskafka.storage.errors import StorageError
 from sskafka.storage.file_slice import FileSlice
 from sskafka.storage.log import Log
 from sskafka.storage.partition_directory import FUTURE_SUFFIX, directory_name, set_aside_name
-from sskafka.storage.recovery.opening import open_log
+from sskafka.storage.recovery.opening import KnownOffsets, make_log, open_log, recover_files
 
 
 class LogMove:
@@ -33,15 +35,29 @@ class LogMove:
         self._name = directory_name(topic_partition, target.meta.partition_base)
         self._truncations = original.truncations
         self._cleaned_before = source.cleaned_before(topic_partition)
-        self.copy = open_log(
+        self.copy = self._create_copy(now_ms)
+
+    def _create_copy(self, now_ms: int) -> Log:
+        """Create an empty log. A full disk is temporary: nothing is lost, and the original stays in service."""
+        original, target = self.original, self.target
+        path = os.path.join(target.path, set_aside_name(self._name, os.urandom(16).hex(), FUTURE_SUFFIX))
+        known = KnownOffsets(original.segments.first.base_offset, 0, False, None, None)
+        try:
+            recovered = recover_files(target.disk, path, original.config, now_ms, known)
+            recovered.sync()
+        except OSError as error:
+            failure = target.health.write_failed(error)
+            with suppress(OSError):
+                target.disk.remove_tree(path)
+            raise failure from error
+        return make_log(
             target.health,
-            os.path.join(target.path, set_aside_name(self._name, os.urandom(16).hex(), FUTURE_SUFFIX)),
-            topic_partition,
+            path,
+            original.topic_partition,
             original.config,
-            now_ms=now_ms,
-            flusher=target.flusher,
-            topic_id=original.topic_id,
-            log_start_offset=original.segments.first.base_offset,
+            recovered,
+            target.flusher,
+            original.topic_id,
         )
 
     @property
@@ -61,6 +77,17 @@ class LogMove:
             self.copy.truncate_fully_and_start_at(original.segments.first.base_offset)
         offset = max(self.copy.log_end_offset, original.log_start_offset)
         return original.read(offset, max_bytes, original.log_end_offset)
+
+    def read(self, pieces: Sequence[FileSlice]) -> list[Buffer]:
+        """Read the slices of the next piece. May run in any thread. Raise CorruptBatchError if a batch is damaged: its
+        checksum does not cover its offset and its length, which tell what comes next."""
+        with self.original.log_directory.reading():
+            found = [piece.read() for piece in pieces]
+            is_damaged = any(piece.is_damaged(data) for piece, data in zip(pieces, found, strict=True))
+        if is_damaged or not whole_batches(memoryview(found[0])):
+            where = f"{self.original.directory}, offset {self.copy.log_end_offset} or later"
+            raise CorruptBatchError(f"a batch is damaged in {where}")
+        return found
 
     def append(self, piece: Buffer, now_ms: int) -> None:
         """Append a piece, unless the original was truncated since the read. The last batch may be incomplete."""
@@ -105,7 +132,7 @@ class LogMove:
 
     def _catch_up_now(self, now_ms: int) -> None:
         while pieces := self.next_piece(1 << 20):
-            for piece in pieces:
-                self.append(piece.read(), now_ms)
+            for data in self.read(pieces):
+                self.append(data, now_ms)
         if self.lag:
             raise StorageError(f"{self.copy!r} does not hold everything of {self.original!r}")

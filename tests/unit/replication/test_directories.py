@@ -40,6 +40,7 @@ from sskafka.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 TOPIC, OTHER = b"t" * 16, b"u" * 16
 HERE, THERE = b"h" * 16, b"d" * 16
 TP = TopicPartition("orders", 0)
+SEGMENT = "/a/orders-0/00000000000000000000.log"
 IDS = iter(range(1, 1000))
 
 
@@ -230,7 +231,8 @@ class Replica:
 
 class Moving:
     def __init__(self, controller: Controller) -> None:
-        self.logs = manager_of(SimulatedDisk())
+        self.disk = SimulatedDisk()
+        self.logs = manager_of(self.disk)
         self.replica = Replica(self.logs)
         self.reports = reports_to(controller)
         partition: Any = self.replica
@@ -307,6 +309,65 @@ def test_a_directory_that_cannot_sync_the_copy_fails_and_the_original_stays() ->
     assert not target.is_online
     assert moving.logs.log_dir_of(TP) is source
     assert append(moving.replica.log, b"b") == 1
+
+
+def flip(path: str, position: int, bit: int = 1) -> Callable[["Moving"], None]:
+    def damage(moving: "Moving") -> None:
+        moving.disk.nodes[path].data[position] ^= bit
+
+    return damage
+
+
+def fail(operation: str, path: str, code: int) -> Callable[["Moving"], None]:
+    """Every operation of this kind on a file whose name begins like that fails."""
+
+    def fault(asked: str, at: str) -> None:
+        if asked == operation and at.startswith(path):
+            raise OSError(code, "fault", at)
+
+    return lambda moving: setattr(moving.disk, "fault", fault)
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        pytest.param(flip(SEGMENT, 80), id="a damaged record"),
+        pytest.param(flip(SEGMENT, 16), id="a damaged magic"),
+        pytest.param(flip(SEGMENT, 7, 2), id="a damaged offset"),
+        pytest.param(flip(SEGMENT, 8, 64), id="a length beyond the end"),
+        pytest.param(flip(SEGMENT, 8, 128), id="a negative length"),
+        pytest.param(fail("make_directory", "/b/", errno.ENOSPC), id="no room for the copy"),
+        pytest.param(fail("truncate", "/b/", errno.ENOSPC), id="no room for a file of the copy"),
+        pytest.param(fail("write", "/b/", errno.ENOSPC), id="no room for the batches"),
+    ],
+)
+def test_a_move_that_fails_is_given_up_and_the_original_stays(
+    happens: Callable[["Moving"], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    moving = Moving(Controller())
+    for n in range(20):
+        append(moving.replica.log, b"%d" % n + bytes(30_000))  # more than is read at once
+    source, target = moving.logs.directories
+    happens(moving)
+    moving.moves.ask(TP, target)
+    run_beside(moving.run, until_given_up(moving.moves))
+    moving.disk.fault = None
+    assert f"{TP} could not be moved to /b and stays where it is" in caplog.text
+    assert (moving.logs.log_dir_of(TP), target.futures) == (source, {})
+    assert (source.is_online, target.is_online) == (True, True)
+    assert append(moving.replica.log, b"more") == 20
+    moving.logs.remove_deleted_files(NOW_MS)
+    assert not [path for path in moving.disk.directories if path.startswith("/b/")]
+
+
+def test_a_disk_that_cannot_be_read_takes_its_directory_offline_and_ends_the_move() -> None:
+    moving = Moving(Controller())
+    append(moving.replica.log, b"a")
+    source, target = moving.logs.directories
+    fail("read", SEGMENT, errno.EIO)(moving)
+    moving.moves.ask(TP, target)
+    run_beside(moving.run, until_given_up(moving.moves))
+    assert (source.is_online, target.is_online) == (False, True)
 
 
 async def until_given_up(moves: ReplicaMoves) -> None:
