@@ -68,7 +68,7 @@ class Member:
     """A consumer with a log of its callbacks and of what it has read."""
 
     def __init__(self, broker: sskafka.Broker, name: str = "", **properties: Any) -> None:
-        defaults: dict[str, Any] = {"session_timeout_ms": 1000, "heartbeat_interval_ms": 50, "fetch_max_wait_ms": 50}
+        defaults: dict[str, Any] = {"session_timeout_ms": 6000, "heartbeat_interval_ms": 50, "fetch_max_wait_ms": 50}
         self.consumer = sskafka.Consumer(broker.bootstrap_servers, **{**defaults, **properties})
         self.name = name
         self.events: list[tuple[str, list[int]]] = []
@@ -355,7 +355,7 @@ def test_a_group_shared_with_librdkafka(
             "auto.offset.reset": "earliest",
             "partition.assignment.strategy": strategy,
             "heartbeat.interval.ms": 50,
-            "session.timeout.ms": 1000,
+            "session.timeout.ms": 6000,
         }
     )
     read = []
