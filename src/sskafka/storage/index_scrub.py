@@ -17,6 +17,7 @@ from sskafka.storage.errors import CorruptFileError
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.offset_index import OffsetIndex
 from sskafka.storage.segment import Segment
+from sskafka.storage.sparse_index import SparseIndex
 from sskafka.storage.time_index import TimeIndex
 from sskafka.storage.transactions.marker import maybe_read_marker
 
@@ -27,8 +28,10 @@ class IndexScrub:
     def __init__(self, segment: Segment, config: LogConfig) -> None:
         self._base_offset = segment.base_offset
         self._interval_bytes = config.index_interval_bytes
-        self._offsets = deque(segment.offset_index.entries())
-        self._times = deque(segment.time_index.entries())
+        self.problems: set[str] = set()
+        """Names of the indexes that do not match the segment."""
+        self._offsets = deque(self._entries_of(segment.offset_index, OFFSET_INDEX))
+        self._times = deque(self._entries_of(segment.time_index, TIME_INDEX))
         self._bytes_since_index = 0
         self._max_timestamp, self._max_timestamp_offset = -1, segment.base_offset
         self._last_indexed_timestamp = -1
@@ -37,9 +40,14 @@ class IndexScrub:
         self.offset_index = bytearray()
         """The content of an offset index that matches the segment."""
         self.time_index = bytearray()
-        self.problems: set[str] = set()
-        """Names of the indexes that do not match the segment."""
         self._check_transaction_index(segment)
+
+    def _entries_of(self, index: SparseIndex, name: str) -> list[tuple[int, int]]:
+        try:
+            return index.entries()
+        except CorruptFileError:
+            self.problems.add(name)
+            return []
 
     def _check_transaction_index(self, segment: Segment) -> None:
         try:

@@ -26,6 +26,7 @@ from sskafka.records.batch import (
 from sskafka.storage.batch_walk import walk_batches
 from sskafka.storage.damage import Damage
 from sskafka.storage.disk import Disk, File, read_file, replace_file
+from sskafka.storage.errors import CorruptFileError
 from sskafka.storage.index_scrub import IndexScrub
 from sskafka.storage.leader_epochs import LeaderEpochs
 from sskafka.storage.log import Log
@@ -48,7 +49,7 @@ class SegmentScrub:
         self._file = _Uncached(segment.file)
         self._size_bytes = segment.size_bytes
         self._end_offset = log.log_end_offset if following is None else following.base_offset
-        self._indexed = sorted(position for _, position in segment.offset_index.entries())
+        self._indexed = _indexed_positions(segment)
         expected = LeaderEpochs(log.log_directory.disk, "", log.epochs.entries if epochs is None else epochs)
         self._check = BatchCheck(segment.base_offset, Expectations(expected, None, self._end_offset))
         self._indexes = None if following is None else IndexScrub(segment, log.config)
@@ -134,6 +135,13 @@ class SegmentScrub:
             return None
         batch = self._file.read_at(header.size_bytes, position)
         return header if len(batch) == header.size_bytes and crc_matches(batch, header) else None
+
+
+def _indexed_positions(segment: Segment) -> list[int]:
+    try:
+        return sorted(position for _, position in segment.offset_index.entries())
+    except CorruptFileError:
+        return []
 
 
 def _header_in(data: Buffer, available_bytes: int) -> BatchHeader | None:

@@ -221,11 +221,16 @@ class Segment:
         position = self.recent.position_of(offset)
         if position is not None:
             return self.size_bytes if position == BEYOND else position
-        entry = self.offset_index.floor(offset - self.base_offset)
-        for position, header in self.headers(self._walk_start(entry)):
+        for position, header in self.headers(self._walk_start(self._index_entry(offset))):
             if header.base_offset + header.last_offset_delta >= offset:
                 return position
         return self.size_bytes
+
+    def _index_entry(self, offset: int) -> tuple[int, int] | None:
+        try:
+            return self.offset_index.floor(offset - self.base_offset)
+        except CorruptFileError:  # its file has lost entries, which a scrub adds again
+            return None
 
     def _walk_start(self, entry: tuple[int, int] | None) -> int:
         """Return the position in an entry of the offset index, or 0 if the entry cannot be right.
@@ -247,10 +252,16 @@ class Segment:
         return walk_headers(self.file, position, self.size_bytes)
 
     def header_at(self, position: int) -> BatchHeader:
-        return read_header(self.file.read_at(HEADER_BYTES, position))
+        return read_header(self._read_whole(HEADER_BYTES, position))
 
     def batch_size_at(self, position: int) -> int:
-        return read_offset_and_size(self.file.read_at(LOG_OVERHEAD_BYTES, position))[1]
+        return read_offset_and_size(self._read_whole(LOG_OVERHEAD_BYTES, position))[1]
+
+    def _read_whole(self, size: int, position: int) -> Buffer:
+        data = self.file.read_at(size, position)
+        if len(data) < size:
+            raise CorruptBatchError(f"{self.log_path} ends within the batch at byte {position}")
+        return data
 
     def is_older_than(self, age_ms: int, now_ms: int) -> bool:
         """Compare the age of the first batch with `age_ms`; use the creation time if it has no timestamp."""

@@ -9,7 +9,7 @@ from struct import Struct
 from typing import ClassVar, Final
 
 from sskafka.model.buffers import Buffer
-from sskafka.storage.disk import Disk
+from sskafka.storage.disk import Disk, File
 from sskafka.storage.errors import CorruptFileError
 
 _BLOCK_ENTRIES: Final = 256
@@ -119,13 +119,13 @@ class SparseIndex:
             low, high = 0, (self._file_entries - 1) // _BLOCK_ENTRIES
             while low < high:
                 middle = (low + high + 1) // 2
-                first = file.read_at(self.layout.size, middle * _BLOCK_ENTRIES * self.layout.size)
+                first = self._read_from(file, middle * _BLOCK_ENTRIES, 1)
                 if self.layout.unpack(first)[0] <= key:
                     low = middle
                 else:
                     high = middle - 1
             count = min(_BLOCK_ENTRIES, self._file_entries - low * _BLOCK_ENTRIES)
-            block = file.read_at(count * self.layout.size, low * _BLOCK_ENTRIES * self.layout.size)
+            block = self._read_from(file, low * _BLOCK_ENTRIES, count)
         finally:
             file.close()
         return low * _BLOCK_ENTRIES + _count_in(self.layout, block, key)
@@ -133,9 +133,16 @@ class SparseIndex:
     def _read(self, entry: int, count: int) -> bytes:
         file = self._disk.open(self.path)
         try:
-            return bytes(file.read_at(count * self.layout.size, entry * self.layout.size))
+            return bytes(self._read_from(file, entry, count))
         finally:
             file.close()
+
+    def _read_from(self, file: File, entry: int, count: int) -> Buffer:
+        """Raise CorruptFileError if the file has become shorter."""
+        entries = file.read_at(count * self.layout.size, entry * self.layout.size)
+        if len(entries) != count * self.layout.size:
+            raise CorruptFileError(f"{self.path} ends before entry {entry + count} of {self._file_entries}")
+        return entries
 
 
 def _count_in(layout: Struct, block: Buffer, key: int) -> int:

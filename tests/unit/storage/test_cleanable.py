@@ -47,6 +47,13 @@ def test_max_compaction_lag_overrules_the_ratio(now_ms: int, is_due: bool) -> No
     assert find_cleanable(log, 99, NOW_MS + now_ms).is_due is is_due
 
 
+def test_a_segment_that_has_lost_its_batches_waits_for_nothing() -> None:
+    log = log_of(4, 2, min_cleanable_dirty_ratio=0.9, max_compaction_lag_ms=5000)
+    for segment in log.segments:
+        segment.file.truncate(0)
+    assert not find_cleanable(log, 99, NOW_MS + 7001).is_due
+
+
 def test_a_segment_closes_in_time_for_max_compaction_lag() -> None:
     log = log_of(0, 0, max_compaction_lag_ms=5000)
     assert not log.maybe_roll(NOW_MS + 5000)

@@ -218,6 +218,26 @@ def test_every_changed_byte_of_an_index_is_found_and_the_index_rebuilt(log: Log)
                 assert index_problems(log, segment) == []
 
 
+@pytest.mark.parametrize("lost_bytes", [1, 12, 24])
+@pytest.mark.parametrize("index", ["offset index", "time index"])
+def test_an_index_that_has_lost_its_end_is_found_and_rebuilt(log: Log, index: str, lost_bytes: int) -> None:
+    segment = log.segments.first
+    path = Path((segment.offset_index if index == "offset index" else segment.time_index).path)
+    content = path.read_bytes()
+    path.write_bytes(content[:-lost_bytes])
+    assert len(read_records(log)) == BATCHES, "readers walk over the batches instead"
+    assert index_problems(log, segment, repair=True) == [index]
+    assert path.read_bytes() == content
+    assert index_problems(log, segment) == []
+
+
+def test_a_segment_that_has_lost_everything_is_reported_to_readers_as_damaged(log: Log) -> None:
+    segment = log.segments.first
+    Path(segment.log_path).write_bytes(b"")
+    with pytest.raises(CorruptBatchError):
+        log.read(1, 10, log.log_end_offset)
+
+
 def test_an_entry_of_the_transaction_index_without_a_marker_is_found(tmp_path: Path) -> None:
     log = reopen(OsDisk(), CONFIG, str(tmp_path / "log-0"))
     for number in range(4):

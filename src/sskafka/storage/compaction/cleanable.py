@@ -98,8 +98,11 @@ def _waiting_ms(segment: Segment, log: Log, now_ms: int) -> int:
     """Return how long ago the segment's first batch was written. Read only if max.compaction.lag.ms is set."""
     if not segment.size_bytes or log.config.max_compaction_lag_ms >= now_ms:
         return 0
-    with log.log_directory.reading():
-        timestamp = segment.header_at(0).max_timestamp
+    try:
+        with log.log_directory.reading():
+            timestamp = segment.header_at(0).max_timestamp
+    except CorruptBatchError:
+        return 0
     return now_ms - timestamp if timestamp > 0 else 0
 
 
