@@ -159,6 +159,8 @@ class PartReplacement:
                 facts[number] = found._replace(aborted=list(segment.transaction_index))
         except OSError as error:
             raise NotReplaceableError(str(log.log_directory.read_failed(error))) from error
+        except StorageError as error:  # the transaction index is damaged
+            raise NotReplaceableError(str(error)) from error
         return segments, facts
 
     def _writer(self, log: Log, facts: list[SegmentFacts], ends: list[int]) -> PartWriter:

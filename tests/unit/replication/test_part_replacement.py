@@ -120,3 +120,13 @@ def test_a_replica_may_be_deleted_at_any_moment() -> None:
         with pytest.raises(NotReplaceableError):
             replacing.replace()
         assert replacing.logs.directories[0].is_online, moment
+
+
+def test_nothing_is_replaced_beside_a_damaged_transaction_index() -> None:
+    """It tells which transactions were aborted where the part may end."""
+    replacing = Replacing()
+    index = replacing.log.segments.active.transaction_index
+    replacing.disk.open(index.path, create=True).write_at(b"no entry", 0)
+    index._entries = None  # as after a start
+    with pytest.raises(NotReplaceableError, match="txnindex"):
+        replacing.replace()
