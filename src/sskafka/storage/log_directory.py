@@ -81,8 +81,14 @@ class LogDirHealth:
 
     def maybe_end_shortages(self) -> None:
         """Log the end of a shortage. To be called about once a second."""
-        self.no_room.maybe_end(lambda: self.disk.usage(self.path).usable_bytes >= ROOM_BYTES_MIN)
+        self.no_room.maybe_end(self._has_room)
         self.no_descriptors.maybe_end(lambda: True)
+
+    def _has_room(self) -> bool:
+        try:
+            return self.disk.usage(self.path).usable_bytes >= ROOM_BYTES_MIN
+        except OSError:  # the next write tells what is wrong
+            return False
 
     def samples(self) -> Iterator[Sample]:
         yield Sample(

@@ -6,10 +6,11 @@ import pytest
 from logs import DIRECTORY, NOW_MS, append, read_records, reopen
 from simulated_disk import SimulatedDisk
 
-from sskafka.storage import flusher
+from sskafka.storage import flusher, log_directory
+from sskafka.storage.disk import DiskUsage
 from sskafka.storage.errors import LogDirectoryError, StorageError, TemporaryStorageError
 from sskafka.storage.log_config import LogConfig
-from sskafka.storage.log_directory import Shortage
+from sskafka.storage.log_directory import LogDirHealth, Shortage
 
 
 @pytest.fixture
@@ -212,3 +213,16 @@ class TestShortage:
             "kafka_log_logmanager_logdirectoryfull": 1,
             "kafka_log_logmanager_logdirectoryfull_total": 1,
         }
+
+    def test_it_lasts_while_the_disk_does_not_tell_how_full_it_is(
+        self, disk: SimulatedDisk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def usage(path: str) -> DiskUsage:
+            raise OSError(errno.EIO, "Input/output error", path)
+
+        monkeypatch.setattr(disk, "usage", usage)
+        monkeypatch.setattr(log_directory, "QUIET_S", 0.0)
+        health = LogDirHealth(disk, "/data")
+        health.note_shortage(OSError(errno.ENOSPC, "No space left on device"))
+        health.maybe_end_shortages()
+        assert health.no_room.is_present
