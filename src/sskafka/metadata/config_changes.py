@@ -6,7 +6,7 @@ the differences.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from functools import partial
 from typing import Protocol, TypeVar
@@ -45,6 +45,18 @@ class _Resource(Protocol):
     resource_name: str
 
 
+class Repetitions:
+    """How often a request names its resources."""
+
+    def __init__(self, resources: Iterable[_Resource]) -> None:
+        self._times = Counter(_key(resource) for resource in resources)
+
+    def refuse(self, resource: _Resource) -> None:
+        """Raise KafkaError if the request names the resource more than once."""
+        if self._times[_key(resource)] > 1:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+
+
 R = TypeVar("R", full.AlterConfigsResource, incremental.AlterConfigsResource)
 
 
@@ -76,11 +88,12 @@ def _alter_each(
     effective = effective_settings(settings, image)
     written: list[MetadataRecord] = []
     outcomes = []
-    repetitions = Counter(_key(resource) for resource in resources)
+    repetitions = Repetitions(resources)
     for resource in resources:
         error: KafkaError | None = None
         try:
-            _refuse_repeated(repetitions[_key(resource)], [config.name for config in resource.configs])
+            repetitions.refuse(resource)
+            _refuse_repeated_keys([config.name for config in resource.configs])
             written += alter(image, resource, effective)
         except KafkaError as caught:
             error = caught
@@ -103,9 +116,7 @@ def _outcome(error: KafkaError | None, resource: _Resource) -> tuple[int, str | 
     return code, message, resource.resource_type, resource.resource_name
 
 
-def _refuse_repeated(repetitions: int, keys: list[str]) -> None:
-    if repetitions > 1:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+def _refuse_repeated_keys(keys: list[str]) -> None:
     if len(set(keys)) != len(keys):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
 
