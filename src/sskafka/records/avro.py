@@ -4,6 +4,7 @@ fastavro reads them. It is not among the dependencies of a broker: `pip install 
 """
 
 import io
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,8 +17,10 @@ class AvroDataError(ValueError):
     """The bytes do not follow the schema."""
 
 
-def avro_reader(schema: Any) -> Callable[[bytes], Any]:
-    """Return a function from bytes to the value that they encode; the function raises AvroDataError."""
+def avro_reader(schema: Any, data_bytes_max: int = sys.maxsize) -> Callable[[bytes], Any]:
+    """Return a function from bytes to the value that they encode.
+
+    The function raises AvroDataError, also for more than `data_bytes_max` bytes."""
     import fastavro  # noqa: PLC0415  (takes 60 ms, and most processes read no Avro)
     from fastavro.schema import SchemaParseException, UnknownType  # noqa: PLC0415
 
@@ -27,6 +30,8 @@ def avro_reader(schema: Any) -> Callable[[bytes], Any]:
         raise AvroSchemaError(f"the Avro schema cannot be used: {error}") from None
 
     def read(data: bytes) -> Any:
+        if len(data) > data_bytes_max:
+            raise AvroDataError(f"Avro data of more than {data_bytes_max >> 10} KiB is not decoded here")
         source = io.BytesIO(data)
         try:
             value = fastavro.schemaless_reader(source, parsed, None)

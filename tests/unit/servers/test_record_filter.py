@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sskafka.client.fetched import ConsumedRecord
-from sskafka.servers.http.browsing.filter import FilteredRecord, compile_filter
+from sskafka.servers.http.browsing.filter import JSON_BYTES_MAX, FilteredRecord, compile_filter
 from sskafka.servers.http.browsing.filter_syntax import CHARACTERS_MAX, FilterError
 
 NOW_MS = 1_700_000_000_000
@@ -130,3 +130,13 @@ def test_errors_name_the_column(text: str, column: int, part: str) -> None:
     with pytest.raises(FilterError) as caught:
         compile_filter(text, NOW_MS)
     assert (caught.value.column, part in str(caught.value)) == (column, True), caught.value
+
+
+def test_large_values_are_text() -> None:
+    """A compressed batch of some kilobytes may hold a value of 32 MB, whose objects would take 0.8 GB."""
+    small = b'{"a": 1' + b" " * (JSON_BYTES_MAX - 8) + b"}"
+    large = b'{"a": 1' + b" " * (JSON_BYTES_MAX - 7) + b"}"
+    accepts = compile_filter("value.a == 1", NOW_MS)
+    assert accepts(FilteredRecord(record(small)))
+    assert not accepts(FilteredRecord(record(large)))
+    assert compile_filter('value contains "a"', NOW_MS)(FilteredRecord(record(large)))

@@ -9,6 +9,7 @@ import pytest
 
 from sskafka.records.avro import avro_reader
 from sskafka.servers.http.browsing.payloads import Encoding, Schema, header_name, shown_bytes, skipping_registry_prefix
+from sskafka.servers.http.browsing.schemas import AVRO_BYTES_MAX, avro_schema
 
 
 @pytest.mark.parametrize(
@@ -79,3 +80,14 @@ def test_bytes_of_another_schema_are_shown_with_the_reason() -> None:
 def test_names_of_headers_that_are_not_text() -> None:
     assert header_name(b"a\xffb".decode(errors="surrogateescape")) == "a\\xffb"
     assert header_name("Zoë") == "Zoë"
+
+
+def test_avro_data_is_decoded_up_to_a_size() -> None:
+    """A byte may be a record in an array: decoding takes a second for a megabyte."""
+    items = {"type": "record", "name": "Item", "fields": [{"name": "a", "type": "boolean"}]}
+    schema = avro_schema({"type": "array", "items": items})
+    target = io.BytesIO()
+    fastavro.schemaless_writer(target, {"type": "array", "items": items}, [{"a": True}] * AVRO_BYTES_MAX)
+    shown = shown_bytes(target.getvalue(), 1_000, schema)
+    assert shown.encoding is not Encoding.AVRO
+    assert shown.problem == "Avro data of more than 256 KiB is not decoded here"

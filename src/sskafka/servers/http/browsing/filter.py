@@ -29,6 +29,8 @@ from sskafka.servers.http.browsing.filter_syntax import (
 )
 
 PATTERN_SIZE_MAX = 1_000
+JSON_BYTES_MAX = 1 << 20
+"""Larger keys and values are text: parsing a megabyte takes up to 50 ms, and a compressed record may have 32 MB."""
 
 Decode: TypeAlias = Callable[[bytes], Any]
 """Bytes of a key or value to its fields; raises ValueError for others."""
@@ -36,7 +38,9 @@ Predicate: TypeAlias = Callable[["FilteredRecord"], bool]
 
 
 def json_value(data: bytes) -> Any:
-    """Parse JSON. Raise ValueError for everything else."""
+    """Parse JSON. Raise ValueError for everything else, and for more than JSON_BYTES_MAX."""
+    if len(data) > JSON_BYTES_MAX:
+        raise ValueError(f"more than {JSON_BYTES_MAX >> 20} MiB")
     try:
         return json.loads(data.decode(), parse_constant=_no_constant)
     except RecursionError:

@@ -17,11 +17,10 @@ from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias
 
 from sskafka.records.avro import AvroDataError
-from sskafka.servers.http.browsing.filter import json_value
+from sskafka.servers.http.browsing.filter import JSON_BYTES_MAX, json_value
 
 REGISTRY_PREFIX_BYTES = 5
 """A zero byte and the id of a schema, which serializers of schema registries write before the record."""
-_JSON_BYTES_MAX = 1024 * 1024
 
 Read: TypeAlias = Callable[[bytes], Any]
 
@@ -75,7 +74,7 @@ def shown_bytes(data: bytes | None, bytes_max: int, schema: Schema | None = None
 def _text_encoding(data: bytes) -> Encoding:
     try:
         start = data[:64].decode(errors="ignore").lstrip()
-        if not start.startswith(("{", "[")) or len(data) > _JSON_BYTES_MAX:
+        if not start.startswith(("{", "[")) or len(data) > JSON_BYTES_MAX:
             data.decode()
             return Encoding.TEXT
     except UnicodeDecodeError:
