@@ -19,7 +19,7 @@ from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.producers.state import ProducerState
-from sskafka.storage.timestamp_search import BatchToSearch
+from sskafka.storage.timestamp_search import PartToSearch
 
 UNKNOWN_EPOCH: Final = -1
 
@@ -144,9 +144,9 @@ class ReadablePartition:
     def largest_timestamp(self) -> int:
         return self.log.largest_timestamp()
 
-    def batch_with_timestamp(self, timestamp: int, from_offset: int) -> BatchToSearch | None:
-        """Return the first batch at or after `from_offset` that may have a record of that time or later."""
-        return self.log.batch_with_timestamp(timestamp, from_offset)
+    def part_with_timestamp(self, timestamp: int, from_offset: int) -> PartToSearch | None:
+        """Return the first part of the log that may have a record at `from_offset` or later of that time or later."""
+        return self.log.part_with_timestamp(timestamp, from_offset)
 
     def reading(self) -> AbstractContextManager[None]:
         """Report errors of the disk during a read to the log directory."""

@@ -25,10 +25,10 @@ from sskafka.storage.record_count import RecordCount, Uncounted
 from sskafka.storage.segment import Segment
 from sskafka.storage.segments import Segments
 from sskafka.storage.timestamp_search import (
-    BatchToSearch,
+    PartToSearch,
     TimestampedOffset,
-    batch_with_timestamp,
     largest_timestamp,
+    part_with_timestamp,
 )
 from sskafka.storage.transactions.index import AbortedTxn
 
@@ -136,22 +136,22 @@ class ReadableLog:
             self.damaged = self.damaged or None
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampedOffset | None:
-        """Return the first record whose timestamp is `timestamp` or later. The event loop uses the two parts of this,
-        and has a thread search batches that are not cheap."""
+        """Return the first record whose timestamp is `timestamp` or later. The event loop uses the parts of this, and
+        has a thread do what takes long."""
         with self.log_directory.reading():
             from_offset = self.log_start_offset
-            while (batch := self.batch_with_timestamp(timestamp, from_offset)) is not None:
-                found = batch.search()
+            while (part := self.part_with_timestamp(timestamp, from_offset)) is not None:
+                batch, from_offset = part.walk_slice()
+                found = None if batch is None else batch.search()
                 if found is not None:
                     return found
-                from_offset = batch.header.next_offset
             return None
 
-    def batch_with_timestamp(self, timestamp: int, from_offset: int) -> BatchToSearch | None:
-        """Return the first batch that may have a record at `from_offset` or later whose timestamp is `timestamp` or
-        later. If it has none, search on after the batch."""
+    def part_with_timestamp(self, timestamp: int, from_offset: int) -> PartToSearch | None:
+        """Return the first part of the log that may have a record at `from_offset` or later whose timestamp is
+        `timestamp` or later."""
         with self.log_directory.reading():
-            return batch_with_timestamp(self.segments, timestamp, from_offset, self.config.max_message_bytes)
+            return part_with_timestamp(self.segments, timestamp, from_offset, self.config.max_message_bytes)
 
     def max_timestamp_offset(self) -> TimestampedOffset | None:
         """Return the first record that has the largest timestamp."""

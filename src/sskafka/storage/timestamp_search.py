@@ -1,18 +1,28 @@
 """Find offsets by timestamp.
 
-The time indexes lead to a segment, batch headers to the first batch whose largest timestamp is late enough. Only that
-batch has to be opened. A compressed batch, or one with many records, is opened in a thread (`BatchToSearch`).
+The time indexes lead to a part of a segment, batch headers to the first batch whose largest timestamp is late enough.
+Only that batch has to be opened.
+
+Both may take long: timestamps that do not increase are not in the index, so a segment may be one part with millions of
+headers, and a batch may be large. A thread does that, with a file that stays readable when its segment is deleted.
 """
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from itertools import islice
+from typing import Final, NamedTuple
 
 from sskafka.records.batch import LOG_APPEND_TIME, NO_TIMESTAMP, BatchHeader, CorruptBatchError
 from sskafka.records.inspection import SLICE_RECORDS
 from sskafka.records.record import payload
 from sskafka.storage.append_checks import decompressed_bytes_max, is_cheap, yield_interpreter
+from sskafka.storage.batch_count import SLICE_HEADERS
+from sskafka.storage.batch_walk import walk_headers
 from sskafka.storage.compaction.record_spans import record_spans
+from sskafka.storage.disk import File
 from sskafka.storage.segment import Segment
+
+INLINE_HEADERS: Final = 128
+"""The event loop has the time to read so many headers: as many small ones as are between two entries of an index."""
 
 
 class TimestampedOffset(NamedTuple):
@@ -24,7 +34,7 @@ class TimestampedOffset(NamedTuple):
 class BatchToSearch(NamedTuple):
     """The first batch from `from_offset` on that may have a record with `timestamp` or a later one."""
 
-    segment: Segment
+    file: File
     position: int
     header: BatchHeader
     timestamp: int
@@ -40,7 +50,7 @@ class BatchToSearch(NamedTuple):
         """Return the record that is searched for. A batch that cannot be decoded counts as one record, so that no
         reader skips it."""
         header = self.header
-        batch = self.segment.file.read_at(header.size_bytes, self.position)
+        batch = self.file.read_at(header.size_bytes, self.position)
         append_time = header.max_timestamp if header.attributes & LOG_APPEND_TIME else None
         try:
             data = payload(batch, header, max_bytes=self.decompressed_bytes_max)
@@ -59,18 +69,49 @@ class BatchToSearch(NamedTuple):
         return self.search(yield_interpreter)
 
 
-def batch_with_timestamp(
+class Walked(NamedTuple):
+    batch: BatchToSearch | None
+    """The next batch that may have the record."""
+    next_offset: int
+    """Where to search on if there is no such batch, or if it does not have the record."""
+
+
+class PartToSearch(NamedTuple):
+    """The part of a segment that may have the first record at `from_offset` or later whose timestamp is `timestamp` or
+    later."""
+
+    file: File
+    position: int
+    end_position: int
+    timestamp: int
+    from_offset: int
+    max_message_bytes: int
+
+    def walk(self, headers_max: int) -> Walked:
+        """Read the next headers."""
+        next_offset = self.from_offset + 1
+        for position, header in islice(walk_headers(self.file, self.position, self.end_position), headers_max):
+            next_offset = max(next_offset, header.next_offset)
+            if header.max_timestamp >= self.timestamp and header.last_offset >= self.from_offset:
+                limit = decompressed_bytes_max(self.max_message_bytes, header.size_bytes)
+                batch = BatchToSearch(self.file, position, header, self.timestamp, self.from_offset, limit)
+                return Walked(batch, next_offset)
+        return Walked(None, next_offset)
+
+    def walk_slice(self) -> Walked:
+        return self.walk(SLICE_HEADERS)
+
+
+def part_with_timestamp(
     segments: Iterable[Segment], timestamp: int, from_offset: int, max_message_bytes: int
-) -> BatchToSearch | None:
-    """Return the batch that has the first record at `from_offset` or later whose timestamp is `timestamp` or later."""
+) -> PartToSearch | None:
+    """Return the first part that may have a record at `from_offset` or later that has `timestamp` or a later one."""
     for segment in segments:
         if segment.max_timestamp < timestamp:
             continue
-        start = max(segment.time_index.offset_before(timestamp), from_offset)
-        for position, header in segment.headers(segment.position_of(start)):
-            if header.max_timestamp >= timestamp and header.last_offset >= from_offset:
-                limit = decompressed_bytes_max(max_message_bytes, header.size_bytes)
-                return BatchToSearch(segment, position, header, timestamp, from_offset, limit)
+        position = segment.position_of(max(segment.time_index.offset_before(timestamp), from_offset))
+        if position < segment.size_bytes:
+            return PartToSearch(segment.file, position, segment.size_bytes, timestamp, from_offset, max_message_bytes)
     return None
 
 

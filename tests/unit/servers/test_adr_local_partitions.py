@@ -11,7 +11,7 @@ from logs import append, read_records, reopen, values
 from simulated_disk import SimulatedDisk, SimulatedFile
 
 from sskafka.model.counters import TopicCounters
-from sskafka.partition.leader_state import Leadership
+from sskafka.partition.leader_state import Leadership, LeaderState
 from sskafka.replication.errors import ReplicationError
 from sskafka.replication.partition import Partition
 from sskafka.replication.replica_manager import ReplicaManager
@@ -21,6 +21,8 @@ from sskafka.servers.adr.local_partitions import LocalPartitions
 from sskafka.storage import batch_count
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
+
+LEADERSHIP = Leadership(1, 0, 0, (1,), (1,))
 
 
 class Replicas:
@@ -54,12 +56,15 @@ class CountingThread:
 
 def partition_of(log: Log) -> Partition:
     host: Any = SimpleNamespace(broker_id=2)  # a follower, whose flushes move no high watermark
-    leadership = Leadership(1, 0, 0, (1,), (1,))
-    return Partition(log.topic_partition, bytes(16), log, leadership, 0, 1, TopicCounters(), host)
+    return Partition(log.topic_partition, bytes(16), log, LEADERSHIP, 0, 1, TopicCounters(), host)
 
 
 def local_partitions(*logs: Log, executor: Executor | None = None, thread: Any = None) -> LocalPartitions:
-    return LocalPartitions(cast("ReplicaManager", Replicas(*logs)), SystemClock(), cast("Any", executor), thread)
+    """With a thread to count records, this broker leads the partitions."""
+    replicas = Replicas(*logs)
+    for partition in replicas.partitions() if thread is not None else ():
+        partition.leader = LeaderState(LEADERSHIP, 1, 0, 30_000, now_ms=0)
+    return LocalPartitions(cast("ReplicaManager", replicas), SystemClock(), cast("Any", executor), thread)
 
 
 def flush(log: Log) -> None:
@@ -75,11 +80,6 @@ def restarted(disk: SimulatedDisk, records: int, **options: Any) -> Log:
         append(log, b"a")
     log.close()
     return reopen(disk, config, was_clean_stop=True, recovery_point=records, **options)
-
-
-@pytest.fixture
-def leads_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Partition, "is_leader", True)
 
 
 def counted(log: Log, thread: CountingThread) -> dict[int, int]:
@@ -100,7 +100,6 @@ def test_what_was_flushed_survives_a_crash(is_flushed: bool) -> None:
     assert (False not in survived) is is_flushed, "without a flush it is luck"
 
 
-@pytest.mark.usefixtures("leads_all")
 def test_only_a_thread_reads_the_headers_that_a_count_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     readers: set[bool] = set()
     log = restarted(SimulatedDisk(), 60, log_start_offset=10)
@@ -120,7 +119,6 @@ def test_only_a_thread_reads_the_headers_that_a_count_needs(monkeypatch: pytest.
     assert not readers
 
 
-@pytest.mark.usefixtures("leads_all")
 def test_requests_that_count_the_same_log_share_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_count, "SLICE_HEADERS", 4)
     alone, together = CountingThread(), CountingThread()
@@ -151,7 +149,6 @@ def delete_one(log: Log) -> None:
     log.increment_log_start_offset(log.log_start_offset + 1)
 
 
-@pytest.mark.usefixtures("leads_all")
 @pytest.mark.parametrize("change", [append_one, truncate_by_one, replace_the_newest, delete_one])
 def test_a_log_that_changes_while_it_is_counted(monkeypatch: pytest.MonkeyPatch, change: Callable[[Log], None]) -> None:
     monkeypatch.setattr(batch_count, "SLICE_HEADERS", 4)
@@ -166,7 +163,6 @@ def test_a_log_that_changes_while_it_is_counted(monkeypatch: pytest.MonkeyPatch,
     assert next(changes, None) is None
 
 
-@pytest.mark.usefixtures("leads_all")
 def test_a_log_that_is_closed_while_it_is_counted_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_count, "SLICE_HEADERS", 4)
     log = restarted(SimulatedDisk(), 60)

@@ -1,22 +1,26 @@
 """ListOffsets (offsets by timestamp) and OffsetForLeaderEpoch."""
 
+import asyncio
 from collections import Counter
+from collections.abc import Callable
+from typing import TypeVar
 
 from sskafka.model.acl import CLUSTER_NAME, AclOperation, ResourceType
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.records.batch import NO_TIMESTAMP
 from sskafka.replication.partition import Partition
+from sskafka.replication.readable_partition import UNKNOWN_EPOCH
 from sskafka.replication.replica_manager import ReplicaManager
 from sskafka.runtime.serial_thread import SerialThread
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.request import Request
-from sskafka.storage.timestamp_search import TimestampedOffset
+from sskafka.storage.batch_count import SLICE_HEADERS
+from sskafka.storage.timestamp_search import INLINE_HEADERS, TimestampedOffset
 from sskafka.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
-    ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
 from sskafka.wire.messages.offset_for_leader_epoch import (
@@ -26,6 +30,8 @@ from sskafka.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopicResult,
 )
+
+T = TypeVar("T")
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
 NEVER = 1 << 15
@@ -50,7 +56,8 @@ class OffsetHandlers:
         self._thread = thread
 
     async def list_offsets(self, message: ListOffsetsRequest, request: Request) -> ListOffsetsResponse:
-        """A search by timestamp may have to open a batch; a thread opens it unless it is small."""
+        """A topic that is named more than once is answered once; a partition that is named more than once is refused,
+        as by Apache Kafka."""
         if message.isolation_level not in ISOLATION_LEVELS:
             return _refused(message, ErrorCode.INVALID_REQUEST)
         committed = message.isolation_level == READ_COMMITTED
@@ -67,20 +74,23 @@ class OffsetHandlers:
             except Exception as error:
                 return ListOffsetsPartitionResponse(index, error_code_of(error)[0])
 
-        async def answers(topic: ListOffsetsTopic) -> ListOffsetsTopicResponse:
-            by_index = {requested.partition_index: requested for requested in topic.partitions}
-            counts = Counter(requested.partition_index for requested in topic.partitions)
+        async def answers(topic: str, partitions: list[ListOffsetsPartition]) -> ListOffsetsTopicResponse:
+            by_index = {requested.partition_index: requested for requested in partitions}
+            counts = Counter(requested.partition_index for requested in partitions)
             return ListOffsetsTopicResponse(
-                topic.name,
+                topic,
                 [
-                    await answer(topic.name, requested)
+                    await answer(topic, requested)
                     if counts[index] == 1
                     else ListOffsetsPartitionResponse(index, ErrorCode.INVALID_REQUEST)
                     for index, requested in by_index.items()
                 ],
             )
 
-        return ListOffsetsResponse(topics=[await answers(topic) for topic in message.topics])
+        by_topic: dict[str, list[ListOffsetsPartition]] = {}
+        for topic in message.topics:
+            by_topic.setdefault(topic.name, []).extend(topic.partitions)
+        return ListOffsetsResponse(topics=[await answers(*item) for item in by_topic.items()])
 
     async def _find_offset(
         self, partition: Partition, requested: ListOffsetsPartition, end_offset: int, version: int
@@ -111,20 +121,38 @@ class OffsetHandlers:
         return found.timestamp, found.offset
 
     async def _find_timestamp(self, partition: Partition, timestamp: int) -> TimestampedOffset | None:
-        """Return the first record whose timestamp is `timestamp` or later."""
+        """Return the first record whose timestamp is `timestamp` or later.
+
+        Usually some headers and a small batch have to be read. A thread reads more headers, and other batches."""
+        await asyncio.sleep(0)  # a request may name thousands of partitions
         if timestamp == MAX_TIMESTAMP and (timestamp := partition.largest_timestamp()) == NO_TIMESTAMP:
             return None
-        from_offset = partition.log_start_offset
-        while (batch := partition.batch_with_timestamp(timestamp, from_offset)) is not None:
-            with partition.reading():
-                if batch.is_cheap:
-                    found = batch.search()
+        from_offset, is_first = partition.log_start_offset, True
+        while (part := partition.part_with_timestamp(timestamp, from_offset)) is not None:
+            if is_first:
+                with partition.reading():
+                    batch, next_offset = part.walk(INLINE_HEADERS)
+            else:
+                batch, next_offset = await self._in_thread(partition, part.walk_slice, SLICE_HEADERS)
+            if batch is not None:
+                if is_first and batch.is_cheap:
+                    with partition.reading():
+                        found = batch.search()
                 else:
-                    found = await self._thread.run(batch.search_in_thread, batch.header.record_count)
-            if found is not None:
-                return found
-            from_offset = batch.header.next_offset
+                    found = await self._in_thread(partition, batch.search_in_thread, batch.header.record_count)
+                if found is not None:
+                    return found
+            from_offset, is_first = next_offset, False
         return None
+
+    async def _in_thread(self, partition: Partition, read: Callable[[], T], cost: int) -> T:
+        """Return what `read` returns. Raise if this broker has stopped leading the partition: what was read may have
+        been truncated."""
+        try:
+            with partition.reading():
+                return await self._thread.run(read, cost)
+        finally:
+            partition.check_leader_epoch(UNKNOWN_EPOCH)
 
     def offset_for_leader_epoch(
         self, message: OffsetForLeaderEpochRequest, request: Request
