@@ -12,6 +12,7 @@ from sskafka.pipelines.connector.commit_effects import (
     AbortOlder,
     CommitParts,
     FenceDriver,
+    PeekDecision,
     ReadDecision,
     Steps,
     WriteDecision,
@@ -201,6 +202,30 @@ class DeclaresWhatHasChanged(CommitProtocol):
         return (yield from self._change(self._or_nothing(last).declared(batch, written=written), driver))
 
 
+class FencesBeforeItIsRefused(CommitProtocol):
+    """A copy of a checkpoint, or a late task of an older run, ends the batch of the live run before it is refused."""
+
+    def _peek_unless_refused(self) -> Steps[Decision | None]:
+        return (yield PeekDecision())
+
+
+class HoldsAnEpochThatHasEnded(CommitProtocol):
+    """A driver that was superseded notices that only after it has fenced the live run."""
+
+    def _hold(self, epoch: int) -> Steps[tuple[Decision, Transaction]]:
+        driver, last = yield from self._fence_and_read()
+        if last is None or last.epoch != epoch:
+            raise self._superseded()
+        return last, driver
+
+
+class FencesWhenItAborts(CommitProtocol):
+    """A superseded driver that aborts its batch ends the batch of the live run, too."""
+
+    def _has_ended(self, last: Decision, epoch: int | None) -> bool:
+        return False
+
+
 class LeavesTheHandoverInPlace(Simulation):
     """Two tasks take the same handover, and write in one transaction."""
 
@@ -270,6 +295,9 @@ PROTOCOL_BUGS: tuple[type[CommitProtocol], ...] = (
     RecordsWhatItCannotSee,
     RecoversWhatItDoesNotOwn,
     DeclaresWhatHasChanged,
+    FencesBeforeItIsRefused,
+    HoldsAnEpochThatHasEnded,
+    FencesWhenItAborts,
 )
 OTHER_BUGS: tuple[type[Simulation], ...] = (
     LeavesTheHandoverInPlace,

@@ -1,26 +1,31 @@
 """The Spark sink under faults: runs supersede each other, and operators recover the query beside them.
 
 A seed is a run: faults come for a while, then everything that still lives goes on to its end, in any order, and a last
-run starts alone. It must commit every batch; every row is there once, and no transaction is left open.
+run starts. Beside it, processes of superseded runs and of a copy of the checkpoint try what they can. The last run must
+commit every batch; every row is there once, and no transaction is left open.
 """
 
 import random
 from collections.abc import Generator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sink_actor import Actor
+from sink_actor import Actor, Failures, Wait
 from sink_spark import Process, SparkRun, query_of
 from sink_world import OPERATOR, World, rows_of
 
 from sskafka.pipelines.connector.commit_effects import PeekDecision
-from sskafka.pipelines.connector.commit_protocol import CommitProtocol, Handover
-from sskafka.pipelines.connector.decision import Decision, Owner, Phase
+from sskafka.pipelines.connector.commit_protocol import Attempt, CommitProtocol, Handover
+from sskafka.pipelines.connector.decision import Decision, Owner, Part, Phase
 
 BATCHES = 3
+BATCHES_AFTERWARDS = 2
+"""Batches that only the last run writes: the second one may be in the driver's transaction."""
 SLOTS = 2
 FAULTY_STEPS = 260
 STEPS_MAX = 6_000
+INTRUSIONS = 3
 RUNS_MAX = 5
 
 
@@ -49,7 +54,7 @@ class Simulation:
         self.had_partial = False
         self.recoveries = 0
         self.batches = BATCHES
-        self._slots = [self.choices.choice((1, 1, SLOTS)) for _ in range(BATCHES + 1)]
+        self._slots = [self.choices.choice((1, 1, SLOTS)) for _ in range(BATCHES + BATCHES_AFTERWARDS)]
         self._empty = {
             (batch, slot) for batch in range(BATCHES) for slot in range(SLOTS) if self.choices.random() < 0.1
         }
@@ -70,7 +75,7 @@ class Simulation:
 
     def sweeps_after(self, batch: int) -> bool:
         """Whether the sink looks for leftovers after a batch though it knows of none."""
-        return batch == BATCHES
+        return batch >= BATCHES
 
     def rows(self) -> set[str]:
         slots = [(batch, slot) for batch in range(self.batches) for slot in self.slots_of(batch)]
@@ -140,16 +145,40 @@ class Simulation:
             self._step()
         self.world.faults = False
         self._run_to_the_end("what was still alive")
-        self.batches += 1  # so that the last run has something to do
+        self.batches += BATCHES_AFTERWARDS  # so that the last run has something to do
         self.world.sweeps_that_miss = misses = self.choices.choice((0, 1))
-        last = self.new_run()
-        self._run_to_the_end("the last run")
+        last = self._last_run("the last run")
         if misses and last.driver.result != "done":  # a transaction that it has not found may have hidden a part
             self.world.sweeps_that_miss = 0
-            last = self.new_run()
-            self._run_to_the_end("the run after the last one")
+            last = self._last_run("the run after the last one")
         self._check(last)
         return self
+
+    def _last_run(self, what: str) -> SparkRun:
+        """A run that nobody may end: no newer one claims the query, and none of its processes fails."""
+        last = self.new_run()
+        self.actors.append(Actor("intruder", self._intrude(Owner(last.name, last.session))))
+        self._run_to_the_end(what)
+        return last
+
+    def _intrude(self, owner: Owner) -> Generator[Any, Any, None]:
+        """Begin to do what the protocol has to refuse, from the moment on at which the owner has claimed the query."""
+        choices = self.choices
+        yield Wait(lambda: self.world.last is not None and self.world.last.owner == owner)
+        for number in range(INTRUSIONS):
+            yield Wait(lambda: self.runs[-1].driver.is_done or choices.random() < 0.05)
+            decision: Decision | None = self.world.last
+            assert decision is not None
+            session, _, run = choices.choice(("/nobody", *decision.past_owners)).partition("/")
+            superseded = self.protocol(Owner(run, session))
+            copy = self.protocol_class(query_of(Owner(f"copy{number}"), "a copy of the checkpoint"))
+            late = Attempt(decision.batch + 1, (Part(self.world.initialize("0-late-0"), 0),))
+            epoch = choices.randrange(decision.epoch)
+            refused = [superseded.commit(late, epoch), superseded.abort(late, epoch), copy.claim(), copy.recover()]
+            if run != "nobody":
+                refused.append(superseded.claim())
+            with suppress(*Failures):
+                yield from choices.choice(refused)
 
     def _maybe_disturb(self) -> None:
         rng, draw = self.rng, self.rng.random()

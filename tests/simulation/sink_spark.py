@@ -13,7 +13,6 @@ from sink_actor import Actor, Failures, Wait
 from sink_world import RESERVE_MS, FencedProducerError, rows_of
 
 from sskafka.client.transactions import Transaction
-from sskafka.pipelines.connector.commit_effects import FenceDriver
 from sskafka.pipelines.connector.commit_protocol import Attempt, CommitProtocol, Handover, Query
 from sskafka.pipelines.connector.decision import Owner, Part, Place
 
@@ -86,7 +85,6 @@ class SparkRun:
 
     def _drive(self) -> Generator[Any, Any, str]:
         if self._recovers:
-            yield FenceDriver()
             yield from self.simulation.protocol(Owner("", self.session)).recover()
         checkpoint = self.simulation.checkpoint
         while checkpoint.committed + 1 < self.simulation.batches:
@@ -231,5 +229,5 @@ class SparkRun:
         return Handover(decision, taken.driver)
 
 
-def query_of(owner: Owner) -> Query:
-    return Query("query", "query", owner, reserve_ms=RESERVE_MS)
+def query_of(owner: Owner, checkpoint: str = "the checkpoint") -> Query:
+    return Query("query", "query", owner, checkpoint, reserve_ms=RESERVE_MS)

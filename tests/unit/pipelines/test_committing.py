@@ -459,3 +459,25 @@ def test_a_run_of_a_superseded_pipeline_cannot_claim_though_it_never_decided() -
     with pytest.raises(FencedError, match="newer run"):
         committer("spark-2", "first").claim()
     committer("spark-3", "second").claim()
+
+
+def test_who_is_refused_does_not_fence_the_driver_of_the_live_run() -> None:
+    """The live run may have handed the driver's transaction to a task, which is writing a batch in it."""
+    cluster = Cluster()
+    query = SparkQuery(cluster)
+    late = query.write(RUN, 0, 0)
+    query.committer(NEXT_RUN, "file:/one").claim()
+    fenced = cluster.epochs[f"{PREFIX}-driver"]
+    with pytest.raises(FencedError, match="newer run"):
+        query.committer(RUN).claim()
+    with pytest.raises(FencedError, match="newer run"):
+        query.commit(RUN, 0, late)
+    query.committer(RUN).abort(Attempt(0, (late,)), 1)
+    query.committer(RUN).abort(Attempt(0))
+    for attempt in (query.committer("0000000c-uuid", "file:/two"), query.committer("", "file:/two")):
+        with pytest.raises(CheckpointError, match="one is a copy of the other"):
+            attempt.claim()
+        with pytest.raises(CheckpointError, match="one is a copy of the other"):
+            attempt.recover()
+    assert cluster.epochs[f"{PREFIX}-driver"] == fenced
+    assert not cluster.open, "its part is aborted all the same"

@@ -22,6 +22,9 @@ The rules that make it safe:
    other process can write a decision until it fences in turn, and a process that was fenced must read again: each write
    is a compare-and-set. A process that was not fenced since its last write therefore knows the last decision and may
    write the next one without reading. If it was fenced, the write fails, and the process fences and reads again.
+   Fencing ends the batch that is being written in the driver's transaction (rule 8). A process therefore looks at the
+   last visible decision first, and does not fence if that refuses it: epochs and lists of superseded owners only grow,
+   and what is visible is never newer than the last decision.
 2. Only the owner of the newest epoch decides. A run claims an epoch before its first record is written.
 3. A batch number is decided once. The same batch again is dropped; a different batch with the same number is refused.
 4. A batch is decided only after each of its transactions was seen open, with enough time left to commit it.
@@ -71,6 +74,8 @@ from sskafka.pipelines.connector.errors import (
 
 TRIES_MAX = 30
 """Number of times that an operation starts over because another process has taken the driver's id."""
+PEEKS_MAX = 5
+"""Number of times that a process looks again, because the new location of its checkpoint may not be visible yet."""
 
 
 class Query(NamedTuple):
@@ -132,9 +137,9 @@ class CommitProtocol:
 
     def claim(self) -> Steps[int]:
         """Return the epoch of this run, and claim one if it has none. Settles or aborts what older runs left."""
-        last = yield PeekDecision()
+        last = yield from self._peek_unless_refused()
         if last is not None and last.owner == self._query.owner:
-            return int(last.epoch)
+            return last.epoch
         held, driver = yield from self._take_over()
         held, driver = yield from self._settle(held, driver)
         held, driver = yield from self._sweep(held, driver)
@@ -142,6 +147,7 @@ class CommitProtocol:
 
     def recover(self) -> Steps[Decision]:
         """Claim the query unless it is claimed; in any case complete what was decided and abort the rest."""
+        yield from self._peek_unless_refused()
         held, driver = yield from self._take_over()
         held, driver = yield from self._settle(held, driver)
         held, driver = yield from self._sweep(held, driver)
@@ -195,21 +201,39 @@ class CommitProtocol:
         driver = yield FenceDriver()
         return driver, (yield ReadDecision())
 
+    def _peek_unless_refused(self) -> Steps[Decision | None]:
+        """Return the visible decision. Raises if it refuses this owner, who must not fence the one that it names."""
+        for tries in range(PEEKS_MAX):
+            last: Decision | None = yield PeekDecision()
+            if last is None or not self._is_elsewhere(last):
+                break
+            yield Pause(tries)
+        self._refuse_owner(last)
+        return last
+
+    def _is_elsewhere(self, last: Decision) -> bool:
+        """Return whether the checkpoint of the last decision has another location than that of this process."""
+        mine = self._query.checkpoint
+        return bool(mine) and last.query_id == self._query.query_id and last.checkpoint not in {"", mine}
+
     def _refuse_owner(self, last: Decision | None) -> None:
         if last is None:
             return
         if last.has_superseded(self._query.owner):
             raise self._superseded()
-        mine = self._query.checkpoint
-        if last.query_id == self._query.query_id and mine and last.checkpoint not in {"", mine}:
+        if self._is_elsewhere(last):
             raise CheckpointError(
-                f"the checkpoint {mine} has the id of {last.checkpoint}: one is a copy of the other, and both would "
-                f"write batches of the query {self._query.name!r}. Start the copy with an empty checkpointLocation. "
-                "If the checkpoint was moved, `sskafka pipeline recover --moved` records its new location"
+                f"the checkpoint {self._query.checkpoint} has the id of {last.checkpoint}: one is a copy of the other, "
+                f"and both would write batches of the query {self._query.name!r}. Start the copy with an empty "
+                "checkpointLocation. If the checkpoint was moved, `sskafka pipeline recover --moved` records its new "
+                "location"
             )
 
     def _hold(self, epoch: int) -> Steps[tuple[Decision, Transaction]]:
         """Return the last decision while no other process can write one; raises FencedError if the epoch has ended."""
+        visible: Decision | None = yield PeekDecision()
+        if visible is not None and visible.epoch > epoch:
+            raise self._superseded()
         driver, last = yield from self._fence_and_read()
         if last is None:
             raise CheckpointError(
@@ -492,7 +516,11 @@ class CommitProtocol:
 
     def abort(self, attempt: Attempt, epoch: int | None) -> Steps[Decision | None]:
         """Abort an attempt. Spark calls this after any failed commit, so the batch may be decided: then complete it."""
-        last = None
+        last: Decision | None = yield PeekDecision()
+        if last is not None and self._has_ended(last, epoch):
+            if last.batch != attempt.batch or not last.holds(attempt.parts):
+                yield from self._abort_parts(attempt.parts)
+            return last
         for tries in range(TRIES_MAX):
             driver, last = yield from self._fence_and_read()
             if last is None:
@@ -510,6 +538,10 @@ class CommitProtocol:
             yield Pause(tries)
         yield from self._abort_parts(attempt.parts)
         return last
+
+    def _has_ended(self, last: Decision, epoch: int | None) -> bool:
+        """Return whether a newer owner has taken over. It completes what this run has decided."""
+        return last.has_superseded(self._query.owner) if epoch is None else last.epoch > epoch
 
     def _owns(self, last: Decision, epoch: int | None) -> bool:
         return last.owner == self._query.owner if epoch is None else last.epoch == epoch

@@ -233,10 +233,6 @@ class Committer:
         self._handed = handover
         self._log.continue_at(handover.driver, dict(handover.sequences).get(self._log.partition, 0))
 
-    def fence(self) -> None:
-        """Initialize the driver's id, which aborts what a driver of an older run was about to decide."""
-        self._coordinator.begin(f"{self._prefix}-driver")
-
     def recover(self) -> Decision:
         """Claim the query: commit what an earlier run has decided, and abort its other transactions."""
         return self._done(self._protocol.recover())

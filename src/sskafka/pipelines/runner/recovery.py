@@ -4,16 +4,20 @@ Decided transactions are committed and the others aborted at once, so that reade
 same pipeline that is still alive is fenced by this and ends.
 """
 
+import logging
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from sskafka.pipelines.connector.checkpoint import query_id_of
 from sskafka.pipelines.connector.committing import cluster_committer
 from sskafka.pipelines.connector.decision import Owner
+from sskafka.pipelines.connector.errors import ConnectorError
 from sskafka.pipelines.connector.options import BOOTSTRAP, Guarantee, SinkOptions, sink_options
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.files.pipeline import DEAD_LETTERS, Pipeline
 from sskafka.pipelines.files.sink import TopicSink
+
+logger = logging.getLogger(__name__)
 
 
 def topic_sinks(pipeline: Pipeline) -> Iterator[TopicSink]:
@@ -52,16 +56,22 @@ def exact_sinks(pipeline: Pipeline, bootstrap: str, run: str = "") -> list[Exact
 
 
 def recover_topics(session: ClusterSession, pipeline: Pipeline, bootstrap: str, run: str) -> None:
-    """Fence all older drivers, then recover.
+    """Recover all queries that write a topic exactly once.
 
-    An open transaction of one driver would hide the decisions of the others."""
+    An open transaction of one query may hide a part of another one that writes the same topic. A query whose recovery
+    failed is therefore tried again when the transactions of the others have ended."""
     committers = [
         cluster_committer(session, sink.options, sink.query_id, Owner("", run))
         for sink in exact_sinks(pipeline, bootstrap, run)
     ]
+    failed = []
     for committer in committers:
-        committer.fence()
-    for committer in committers:
+        try:
+            committer.recover()
+        except ConnectorError as error:
+            logger.info("a query is recovered after the others: %s", error)
+            failed.append(committer)
+    for committer in failed:
         committer.recover()
 
 
