@@ -6,6 +6,9 @@ from typing import Any
 from sskafka.model.values import value
 
 _LONG_MAX = 2**63 - 1
+INDEX_INTERVAL_BYTES_MAX = 64 * 1024
+"""Larger values of index.interval.bytes count as this one: the event loop reads all headers between two entries of an
+index for a fetch, and there are up to a thousand in 64 KiB."""
 
 
 @value
@@ -41,7 +44,10 @@ class LogConfig:
         defaults."""
         values = {field: settings.get(field.replace("_", ".")) for field in cls.__dataclass_fields__}
         values["segment_bytes"] = settings.get("internal.segment.bytes") or values["segment_bytes"]
-        return cls(**{field: _parsed(field, value) for field, value in values.items() if value is not None})
+        parsed = {field: _parsed(field, value) for field, value in values.items() if value is not None}
+        if "index_interval_bytes" in parsed:
+            parsed["index_interval_bytes"] = min(parsed["index_interval_bytes"], INDEX_INTERVAL_BYTES_MAX)
+        return cls(**parsed)
 
     def compression_level(self, codec: str) -> int | None:
         """Return the compression level, or None for codecs without levels."""
