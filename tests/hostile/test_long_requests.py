@@ -20,6 +20,7 @@ from sskafka.wire.apis import ApiKey, Listeners
 from sskafka.wire.codec import encode
 from sskafka.wire.header import encode_request_header
 from sskafka.wire.messages.describe_groups import DescribeGroupsRequest
+from sskafka.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from sskafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from sskafka.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from sskafka.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -33,6 +34,7 @@ LONG_ANSWER_S_MAX = 300
 """For every API: 100,000 transaction markers for one partition are 100,000 appends."""
 LONG_CPU_MS_MAX = 150
 """For every API: in the turns of requests with 100,000 elements there are full garbage collections."""
+PRODUCERS = 2_000
 LOOKED_AT = {
     ApiKey.METADATA,
     ApiKey.DESCRIBE_GROUPS,
@@ -163,6 +165,30 @@ def test_a_fetch_of_many_partitions_is_handled_in_slices(start_scene: Callable[.
         assert connection.call(request, 13).session_id == session.session_id, "all of them change"
     measured = scene.check(RSS_GROWTH_MAX)
     assert measured.longest_turn_cpu_ms == 0, measured
+
+
+def test_a_partition_with_many_producers_that_is_named_often(start_scene: Callable[..., Scene]) -> None:
+    """The states of all producers once were kept for each time: some gigabytes of objects, in turns of 0.2 s."""
+    scene = start_scene()
+    with scene.connect() as connection:
+        connection.create_topic("written", 1)
+        for first in range(0, PRODUCERS, 1_000):
+            ids = range(first, first + 1_000)
+            batches = [bytes(values_batch(b"v", producer_id=each, producer_epoch=0, base_sequence=0)) for each in ids]
+            partitions = [PartitionProduceData(0, batch) for batch in batches]
+            request = ProduceRequest(None, -1, 10_000, [TopicProduceData(name="written", partition_data=partitions)])
+            (topic,) = connection.call(request, PRODUCE_VERSION).responses
+            assert not any(part.error_code for part in topic.partition_responses)
+        connection.call(DescribeProducersRequest([TopicRequest("written", [0, 0])]), 0)
+        scene.begin()
+        named = DescribeProducersRequest([TopicRequest("written", [0] * 15)])
+        (topic,) = connection.call(named, 0).topics
+        assert [len(part.active_producers) for part in topic.partitions] == [PRODUCERS] * 15
+        connection.send(DescribeProducersRequest([TopicRequest("written", [0] * 50_000)]), 0)
+        assert connection.is_closed_by_broker()
+    assert "the response would have more than" in scene.broker.log
+    measured = scene.check(RSS_GROWTH_MAX)
+    assert measured.longest_turn_cpu_ms <= CPU_MS_MAX, measured
 
 
 def test_requests_without_records_have_a_maximum_size(start_scene: Callable[..., Scene]) -> None:

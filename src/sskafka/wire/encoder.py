@@ -5,7 +5,7 @@ inlined, and adjacent fields of fixed size are written with one `struct`.
 
 For long messages there is a second form: `encode` is a generator that yields after every SLICE_PARTS parts, so that the
 caller can do other work in between, and returns the message as a list of bytes. In arrays of structs it takes elements
-that are encoded already, by the encoder of `write_element_encoder`.
+that are encoded already, by the encoder of `write_element_encoder`, which takes such elements, too.
 
 Both forms copy an `EncodedArray` of a flexible version.
 """
@@ -59,17 +59,18 @@ def write_encoder(cls: type[Any], version: int, flexible: bool) -> SourceWriter:
 
 def write_element_encoder(cls: type[Any], version: int, flexible: bool) -> SourceWriter:
     """Write the encoder of a struct that is an element of a message of this version."""
-    return _EncoderWriter(version, flexible).write(cls)
+    return _EncoderWriter(version, flexible, takes_encoded=True).write(cls)
 
 
 def write_sliced_encoder(cls: type[Any], version: int, flexible: bool) -> SourceWriter:
-    return _EncoderWriter(version, flexible, in_slices=True).write(cls)
+    return _EncoderWriter(version, flexible, takes_encoded=True, in_slices=True).write(cls)
 
 
 class _EncoderWriter:
-    def __init__(self, version: int, flexible: bool, in_slices: bool = False) -> None:
+    def __init__(self, version: int, flexible: bool, takes_encoded: bool = False, in_slices: bool = False) -> None:
         self._version = version
         self._flexible = flexible
+        self._takes_encoded = takes_encoded
         self._in_slices = in_slices
         self._out = SourceWriter(_GLOBALS)
         self._add = "add"
@@ -190,7 +191,7 @@ class _EncoderWriter:
             with self._out.block(f"for {item} in {value}:"):
                 if isinstance(element, Primitive):
                     self._primitive(field._replace(is_array=False, nullable=None), item)
-                elif self._in_slices:
+                elif self._takes_encoded:
                     with self._out.block(f"if type({item}) is bytes:"):
                         self._emit(item)
                     with self._out.block("else:"):

@@ -13,6 +13,9 @@ from sskafka.wire.apis import API_BY_KEY, ApiKey
 from sskafka.wire.codec import decode, encode, encode_in_slices
 from sskafka.wire.errors import MalformedMessageError
 from sskafka.wire.layout import layout_of
+from sskafka.wire.messages.describe_groups import DescribeGroupsRequest
+from sskafka.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from sskafka.wire.messages.describe_transactions import DescribeTransactionsRequest
 from sskafka.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from sskafka.wire.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -69,13 +72,16 @@ def group(number: int, topics: int, partitions: int) -> OffsetFetchRequestGroup:
     )
 
 
+ALL_KINDS = [group(0, 3, 700), group(1, 0, 0), group(2, 50, 40), group(3, 1, 9000), group(4, 1, 1)]
+
+
 @pytest.mark.parametrize(
     "groups",
     [
         [group(i, 1, 1) for i in range(1000)],
         [group(0, 1000, 2)],
         [group(0, 1, 5000)],
-        [group(0, 3, 700), group(1, 0, 0), group(2, 50, 40), group(3, 1, 9000), group(4, 1, 1)],
+        ALL_KINDS,
     ],
     ids=["many groups", "many topics", "many partitions", "all kinds"],
 )
@@ -116,6 +122,48 @@ def test_responses_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_pieces, "RESPONSE_BYTES_MAX", 10_000)
     with pytest.raises(MalformedMessageError, match="more than 10000 bytes"):
         in_pieces(OffsetFetchRequest(groups=[group(i, 1, 5) for i in range(1000)]), [])
+
+
+@pytest.mark.parametrize(
+    "groups", [[group(0, 1, 5000)], [group(0, 1000, 2)], ALL_KINDS], ids=["many partitions", "many topics", "all kinds"]
+)
+def test_the_bound_is_that_of_the_whole_response(
+    groups: list[OffsetFetchRequestGroup], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Partitions of one topic once counted when the topic was finished: those of the last one never did."""
+    message = OffsetFetchRequest(groups=groups)
+    size = len(encode(answer(message), VERSION))
+    monkeypatch.setattr(request_pieces, "RESPONSE_BYTES_MAX", size)
+    in_pieces(message, [])
+    monkeypatch.setattr(request_pieces, "RESPONSE_BYTES_MAX", 4 * size // 5)
+    with pytest.raises(MalformedMessageError):
+        in_pieces(message, [])
+
+
+HEAVY = {
+    ApiKey.DESCRIBE_GROUPS: DescribeGroupsRequest(groups=["g"] * 3),
+    ApiKey.DESCRIBE_PRODUCERS: DescribeProducersRequest([TopicRequest("t", [0, 0]), TopicRequest("t", [0])]),
+    ApiKey.DESCRIBE_TRANSACTIONS: DescribeTransactionsRequest(["id"] * 3),
+}
+
+
+@pytest.mark.parametrize("key", HEAVY, ids=lambda key: key.name)
+def test_elements_that_may_take_a_turn_are_handled_one_by_one(key: ApiKey) -> None:
+    """A request that repeats a large group, partition or transaction 15 times once took 0.1 to 0.2 s in one turn."""
+    api, message = API_BY_KEY[key], HEAVY[key]
+    pieces = pieces_of(key, api.max_version)
+    assert pieces is not None
+    assert pieces.is_long(message)
+    calls: list[Any] = []
+
+    def call(piece: Any) -> Steps:
+        calls.append(piece)
+        yield from ()
+        return api.response_class()()
+
+    finished(handle_in_pieces(message, api.max_version, pieces, call))
+    assert len(calls) == 3
+    assert not pieces.is_long(calls[0]), "requests about one are answered at once"
 
 
 @pytest.mark.parametrize("api", API_BY_KEY.values(), ids=lambda api: api.name)

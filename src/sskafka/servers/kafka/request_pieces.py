@@ -4,7 +4,8 @@
 
 A handler sees a piece as a request of its own: same fields, shorter lists. A piece takes about a millisecond. This is
 only for APIs whose answer for one element does not depend on the other elements of the request. The results of finished
-pieces are kept encoded, because objects take many times the memory, and their total size is bounded.
+pieces are kept encoded, because objects take many times the memory, and their total size is bounded. An element that a
+request repeats is answered each time, as by Apache Kafka.
 """
 
 import copy
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 RESPONSE_BYTES_MAX = 64 * 1024 * 1024
 FIRST_PIECE = 16
-"""Elements of the first piece. Later pieces are larger or smaller, depending on the time that this one took."""
+"""Elements of the first piece. Later pieces are larger or smaller, depending on the time that this one took, unless a
+single element may take as long as a turn."""
 PIECE_MAX = 4096
 
 Path: TypeAlias = tuple[str, ...]
@@ -40,6 +42,7 @@ class Pieces(NamedTuple):
     """Requests with more elements are split."""
     null_is_all: bool = False
     """Whether a list, or the first list in one of its elements, may be null, which means everything there is."""
+    piece_max: int = PIECE_MAX
 
     def is_long(self, message: Any) -> bool:
         items = getattr(message, self.requested[0])
@@ -48,11 +51,16 @@ class Pieces(NamedTuple):
         return _weight(items, self.requested[1:], self.long_from) > self.long_from
 
 
+def _one_by_one(requested: Path, answered: Path) -> Pieces:
+    """Return how requests are split of which one element may be about thousands of members, partitions or producers."""
+    return Pieces(requested, answered, long_from=len(requested), piece_max=1)
+
+
 _BY_KEY = {
     ApiKey.LIST_OFFSETS: Pieces(("topics", "partitions"), ("topics", "partitions")),
     ApiKey.OFFSET_COMMIT: Pieces(("topics", "partitions"), ("topics", "partitions")),
     ApiKey.FIND_COORDINATOR: Pieces(("coordinator_keys",), ("coordinators",)),
-    ApiKey.DESCRIBE_GROUPS: Pieces(("groups",), ("groups",)),
+    ApiKey.DESCRIBE_GROUPS: _one_by_one(("groups",), ("groups",)),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: Pieces(("topics", "partitions"), ("topics", "partitions")),
     ApiKey.WRITE_TXN_MARKERS: Pieces(("markers", "topics", "partition_indexes"), ("markers", "topics", "partitions")),
     ApiKey.TXN_OFFSET_COMMIT: Pieces(("topics", "partitions"), ("topics", "partitions")),
@@ -60,8 +68,8 @@ _BY_KEY = {
     ApiKey.ALTER_REPLICA_LOG_DIRS: Pieces(("dirs", "topics", "partitions"), ("results",)),
     ApiKey.DELETE_GROUPS: Pieces(("groups_names",), ("results",)),
     ApiKey.OFFSET_DELETE: Pieces(("topics", "partitions"), ("topics", "partitions")),
-    ApiKey.DESCRIBE_PRODUCERS: Pieces(("topics", "partition_indexes"), ("topics", "partitions")),
-    ApiKey.DESCRIBE_TRANSACTIONS: Pieces(("transactional_ids",), ("transaction_states",)),
+    ApiKey.DESCRIBE_PRODUCERS: _one_by_one(("topics", "partition_indexes"), ("topics", "partitions")),
+    ApiKey.DESCRIBE_TRANSACTIONS: _one_by_one(("transactional_ids",), ("transaction_states",)),
 }
 _OFFSET_FETCH_GROUPS_FROM = 8
 _OFFSET_FETCH = Pieces(("topics", "partition_indexes"), ("topics", "partitions"), null_is_all=True)
@@ -95,8 +103,13 @@ def handle_in_pieces(
     """Yield between pieces; return the response message, with encoded elements."""
     name = pieces.requested[0]
     response: Any = None
-    size = _PieceSize()
+    size = _PieceSize(pieces.piece_max)
     response_bytes = 0
+    is_flexible = type(message).SCHEMA.is_flexible(version)
+
+    def encoder(element: Any) -> bytes:
+        return encode_element(element, version, is_flexible)
+
     everything = getattr(message, name)
     split = [(None, 0)] if everything is None else _split(everything, pieces.requested[1:], size)
     for items, depth in split:
@@ -110,7 +123,7 @@ def handle_in_pieces(
         else:
             _keep_error(response, answer)
             _merge(getattr(response, pieces.answered[0]), getattr(answer, pieces.answered[0]), pieces.answered, depth)
-        response_bytes += _encode_finished(getattr(response, pieces.answered[0]), type(message), version)
+        response_bytes += _encode_finished(getattr(response, pieces.answered[0]), pieces.answered[1:], encoder)
         if response_bytes > RESPONSE_BYTES_MAX:
             raise MalformedMessageError(f"the response would have more than {RESPONSE_BYTES_MAX} bytes")
         yield None
@@ -119,14 +132,15 @@ def handle_in_pieces(
 
 
 class _PieceSize:
-    def __init__(self) -> None:
-        self.elements = FIRST_PIECE
+    def __init__(self, elements_max: int) -> None:
+        self.elements = min(FIRST_PIECE, elements_max)
+        self._max = elements_max
 
     def took(self, elapsed_ns: int) -> None:
         if elapsed_ns > SLICE_NS:
             self.elements = max(1, self.elements // 2)
         elif elapsed_ns < SLICE_NS // 4:
-            self.elements = min(PIECE_MAX, self.elements * 2)
+            self.elements = min(self._max, self.elements * 2)
 
 
 def _split(items: Sequence[Any], path: Path, size: _PieceSize) -> Iterator[tuple[list[Any], int]]:
@@ -177,12 +191,26 @@ def _keep_error(into: Any, other: Any) -> None:
         into.error_code = other.error_code
 
 
-def _encode_finished(results: list[Any], request_class: type[Any], version: int) -> int:
-    """Encode the elements that will not change any more: all but the last. Return their size."""
+def _encode_finished(results: Any, path: Path, encoder: Callable[[Any], bytes]) -> int:
+    """Encode the elements that will not change any more: all but the last, in every list. Return their size."""
+    if type(results) is not list or not results:
+        return 0
     size = 0
     for index in range(len(results) - 2, -1, -1):
-        if type(results[index]) is bytes:
+        element = results[index]
+        if type(element) is bytes:
             break
-        results[index] = encode_element(results[index], version, request_class.SCHEMA.is_flexible(version))
-        size += len(results[index])
+        results[index] = encoder(element)
+        size += len(results[index]) - _encoded_size(element, path)
+    if path:
+        size += _encode_finished(getattr(results[-1], path[0]), path[1:], encoder)
     return size
+
+
+def _encoded_size(element: Any, path: Path) -> int:
+    """Return the size of what was encoded when the element was not finished yet."""
+    results = getattr(element, path[0]) if path else None
+    if type(results) is not list or not results:
+        return 0
+    finished = results[:-1] if type(results[0]) is bytes else []
+    return sum(map(len, finished)) + _encoded_size(results[-1], path[1:])
