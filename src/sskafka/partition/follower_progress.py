@@ -10,7 +10,8 @@ is always one fetch behind a busy leader does not count as lagging.
     caught up      -          1s         2s
 
 A follower at the log end that keeps fetching needs no update per fetch: while nothing is appended, its last caught-up
-time is the time of its last fetch. All partitions of a fetch session share one `LastFetch`.
+time is the time of its last fetch. All partitions of a fetch session share one `LastFetch`, and one that the session
+forgets, for instance because the follower's disk is full, keeps the time of the last fetch before.
 """
 
 from typing import Final
@@ -80,6 +81,13 @@ class FollowerProgress:
         self.broker_epoch = broker_epoch
         self._leader_end_at_last_fetch = leader_end_offset
         self._last_fetch_ms = now_ms
+
+    def forgotten_by(self, last_fetch: LastFetch) -> None:
+        """Count later fetches of a session no longer: the follower does not fetch this partition in it any more."""
+        if self._last_fetch is last_fetch:
+            self._caught_up_ms = self.last_caught_up_ms
+            self._last_fetch_ms = last_fetch.at_ms
+            self._last_fetch = None
 
     def left_isr(self) -> None:
         """Forget that the follower was caught up: from now on only its fetches show that it catches up."""

@@ -278,6 +278,12 @@ class Partition(ReadablePartition):
         if position.replica_id not in leader.isr.maximal:
             self._maybe_expand_isr(position.replica_id)
 
+    def forgotten_by(self, replica_id: int, last_fetch: LastFetch) -> None:
+        """Note that a follower does not fetch this partition any more in the session of `last_fetch`."""
+        progress = self.leader.followers.get(replica_id) if self.leader is not None else None
+        if progress is not None:
+            progress.forgotten_by(last_fetch)
+
     def _check_broker_epoch(self, position: FollowerPosition) -> None:
         registered = self._host.registered_epoch(position.replica_id)
         if registered is not None and UNKNOWN_EPOCH < position.broker_epoch < registered:

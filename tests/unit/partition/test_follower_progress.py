@@ -59,3 +59,13 @@ def test_records_appended_after_the_last_fetch_count_from_then() -> None:
     assert progress.last_caught_up_ms == 5000
     last_fetch.at_ms = 9000
     assert progress.last_caught_up_ms == 5000, "it is not at the end any more"
+
+
+def test_a_session_that_forgets_the_partition_counts_until_then() -> None:
+    progress, last_fetch, other = FollowerProgress(), LastFetch(), LastFetch()
+    progress.fetched(100, 0, EPOCH, 100, 1000, last_fetch)
+    last_fetch.at_ms = 5000
+    progress.forgotten_by(other)
+    progress.forgotten_by(last_fetch)
+    last_fetch.at_ms = 9000
+    assert progress.last_caught_up_ms == 5000

@@ -77,7 +77,8 @@ def test_a_full_disk_keeps_a_follower_from_one_partition_and_from_no_other() -> 
     assert (log.ready_offset, log.log_end_offset) == (0, 1)
     assert produce(cluster, b"b").error_code == 0
     assert cluster.partition(3).log.log_end_offset == 1
+    cluster.time.run_until(lambda: cluster.partition(1, 1).high_watermark == 1)
+    assert [cluster.controller.state(index).isr for index in (0, 1)] == [(1, 2, 3), (1, 2)]
     cluster.disks[3].fault = None
     log.retry_pending_sync()
-    cluster.time.run_until(lambda: cluster.partition(1, 1).high_watermark == 1)
     cluster.time.run_until(lambda: len(cluster.controller.state(1).isr) == 3)

@@ -152,3 +152,29 @@ def test_time_passes_for_all_partitions_of_a_fetch(follower: Follower) -> None:
     leader = follower.cluster.partition(1, 7).leader
     assert leader is not None
     assert leader.followers[2].last_caught_up_ms == follower.cluster.time.elapsed_ms
+
+
+def test_fetches_of_other_partitions_do_not_count_for_a_forgotten_one(follower: Follower) -> None:
+    """A follower whose disk is full pauses the partition and goes on with the others."""
+    follower.append(7)
+    follower.fetch({}, forget=(7,), max_wait_ms=0)
+    for _ in range(8):
+        follower.cluster.time.run_for(400)
+        follower.fetch({}, max_wait_ms=0)
+    assert follower.cluster.controller.state(7).isr == (1,)
+    assert follower.cluster.controller.state(8).isr == (1, 2)
+
+
+def test_another_session_does_not_end_the_progress_of_the_current_one(follower: Follower) -> None:
+    """A partition may move between the fetchers of a broker, and the earlier session forgets it last."""
+    earlier = follower.session
+    follower.session = (0, 0)
+    follower.fetch({7: 0}, max_wait_ms=0)
+    current, follower.session = follower.session, earlier
+    follower.fetch({}, forget=(7,), max_wait_ms=0)
+    follower.session = current
+    follower.cluster.time.run_for(400)
+    follower.fetch({}, max_wait_ms=0)
+    leader = follower.cluster.partition(1, 7).leader
+    assert leader is not None
+    assert leader.followers[2].last_caught_up_ms == follower.cluster.time.elapsed_ms

@@ -113,6 +113,7 @@ class FollowerSession(FetchSession):
         watch = self._watches.pop(key, None)
         if watch is not None:
             watch.partition.follower_waiters.pop(watch, None)
+            watch.partition.forgotten_by(self.follower[0], self.last_fetch)
 
     def close(self) -> None:
         for watch in self._watches.values():
