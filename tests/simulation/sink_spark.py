@@ -132,7 +132,7 @@ class SparkRun:
         epoch = next((one.epoch for one in found if one.epoch is not None), None)
         handed = next((one.handed for one in found if one.handed is not None), None)
         had_failures = any(one.number > 0 for one in found) or self.simulation.sweeps_after(batch)
-        return Attempt(batch, parts, "", had_failures, handed), epoch
+        return Attempt(batch, parts, "", had_failures, handed, len(found)), epoch
 
     def _start_commit(self, batch: int, attempt: Attempt, epoch: int | None) -> Actor:
         """In the process of the last commit, if that is idle and lives, or in another one."""

@@ -7,9 +7,10 @@ import pytest
 
 from sskafka.client.transactions import Transaction
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.pipelines.connector import committing
 from sskafka.pipelines.connector.commit_effects import Condition
 from sskafka.pipelines.connector.commit_protocol import Attempt, Query
-from sskafka.pipelines.connector.committing import Committer
+from sskafka.pipelines.connector.committing import ClusterCoordinator, Committer
 from sskafka.pipelines.connector.decision import Decision, Fate, Owner, Part, Phase, Place
 from sskafka.pipelines.connector.errors import (
     CheckpointError,
@@ -17,7 +18,10 @@ from sskafka.pipelines.connector.errors import (
     ConnectorError,
     FencedError,
     NotDecidedError,
+    OptionError,
 )
+from sskafka.pipelines.connector.options import BOOTSTRAP, sink_options
+from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.transactions import transactional_id
 
 PREFIX, QUERY_ID = "q", "query-1"
@@ -481,3 +485,31 @@ def test_who_is_refused_does_not_fence_the_driver_of_the_live_run() -> None:
             attempt.recover()
     assert cluster.epochs[f"{PREFIX}-driver"] == fenced
     assert not cluster.open, "its part is aborted all the same"
+
+
+@pytest.mark.parametrize(
+    ("option", "allowed", "used"),
+    [
+        ("900000", 900_000, [900_000]),
+        ("2000", 900_000, [60_000]),
+        ("900000", 300_000, [900_000, 60_000, 60_000]),
+    ],
+    ids=["that of tasks", "at least a minute", "not above what brokers allow"],
+)
+def test_the_timeout_of_the_driver(option: str, allowed: int, used: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task may write in the driver's transaction, and the others of its batch take as long as theirs allow."""
+    asked = []
+
+    async def begin(_cluster: object, transactional_id: str, timeout_ms: int) -> Transaction:
+        asked.append(timeout_ms)
+        if timeout_ms > allowed:
+            raise OptionError("transactionTimeoutMs", "too long")
+        return Transaction(transactional_id, 1, 0)
+
+    monkeypatch.setattr(committing, "begin", begin)
+    options = sink_options({BOOTSTRAP: "localhost:1", "topic": "t", "transactionTimeoutMs": option})
+    with ClusterSession("localhost:1", options.connection, lazily=True) as session:
+        coordinator = ClusterCoordinator(session, options)
+        for _ in used[-2:]:
+            coordinator.begin("q-driver")
+    assert asked[: len(used)] == used

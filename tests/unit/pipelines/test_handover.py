@@ -8,6 +8,7 @@ import pytest
 
 from sskafka.client.transactions import Transaction
 from sskafka.model.ids import TopicPartition
+from sskafka.pipelines.connector.commit_effects import CommitParts
 from sskafka.pipelines.connector.commit_protocol import Attempt, CommitProtocol, Handover, Query
 from sskafka.pipelines.connector.decision import Decision, Fate, Owner, Part, Phase
 from sskafka.pipelines.connector.handover import HandoverFile
@@ -115,3 +116,16 @@ def test_only_what_one_part_left_is_handed_over_and_then_forgotten() -> None:
     two = LAST.settled([*LAST.parts, Part(Transaction("q-4-p-0", 8, 0), 1, fate=Fate.COMMITTED)])
     committing.take_back(Handover(two, DRIVER))
     assert committing.hand_over() is None
+
+
+def test_nothing_is_handed_over_after_a_batch_of_several_tasks_of_which_one_had_rows() -> None:
+    """The next batch may have rows for all of them, and the one that takes the driver's transaction waits for them."""
+    written = protocol().decided_with_rows(LAST, 4, NEXT)
+    assert written is not None
+    for tasks in (1, 2):
+        committing = protocol()
+        steps = committing.commit(NEXT._replace(handed=Handover(written, DRIVER), tasks=tasks), 4)
+        assert isinstance(next(steps), CommitParts)
+        with pytest.raises(StopIteration):
+            steps.send([""])
+        assert (committing.hand_over() is None) == (tasks > 1)

@@ -6,6 +6,11 @@ import pytest
 
 from sskafka.pipelines.runner.retries import Restarts, settled
 
+TIMED_OUT = Exception(
+    "[x] Traceback (most recent call last):\n"
+    "sskafka.pipelines.connector.errors.DriverTransactionEndedError: batch 7 of query 'q' was not committed"
+)
+UNDECIDED = Exception("sskafka.pipelines.connector.errors.NotDecidedError: batch 7 of query 'q' was not committed")
 TOO_SLOW = Exception("[x] Python worker failed to connect back. SQLSTATE: 0")
 
 
@@ -33,6 +38,8 @@ class Query:
         (Query(looks=2), [], 0),
         (Query(failure=TOO_SLOW), [Query()], 1),
         (Query(failure=Exception("no such topic")), [], 0),
+        (Query(failure=TIMED_OUT), [Query()], 1),
+        (Query(failure=UNDECIDED), [], 0),
         (Query(failure=TOO_SLOW), [Query(failure=TOO_SLOW)] * 3, 3),
     ],
 )

@@ -40,11 +40,13 @@ from sskafka.pipelines.connector.transactions import begin
 from sskafka.records.compression import Compression
 
 DRIVER_TIMEOUT_MS = 60_000
+"""Least timeout of the driver's transactions. If those of tasks have a longer one, they have that, too."""
 
 _TAIL_RECORDS = 64
 _READ_UNCOMMITTED, _READ_COMMITTED = 0, 1
 _ENDED_WITHIN_MS = 90_000
-"""Longer than the brokers need to abort the transaction of a dead driver: its timeout plus their check interval."""
+"""Longer than the brokers need to end the transaction of a driver that was fenced, or of one of an earlier version,
+which has the timeout `DRIVER_TIMEOUT_MS`."""
 _POLL_S = 0.02
 
 

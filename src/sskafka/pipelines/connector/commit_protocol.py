@@ -11,7 +11,7 @@ docs/adr/0016 describes the states.
               abort:  hold   ─> decided? complete it : release E, then abort the parts
     operator  recover: claim ─> settle earlier decision ─> sweep;  declare, move: claim with a changed decision
 
-    A small batch of one task, once the batch before it had one part, too:
+    A small batch of one task, once the batch before it had one task, too:
 
     driver    hand over what the last commit left ─┐                                 ┌─> commit that transaction
     task      takes it ─> writes rows and decision ┴─ in one transaction of the driver ┘
@@ -68,6 +68,7 @@ from sskafka.pipelines.connector.errors import (
     CheckpointError,
     CommitFailedError,
     ConnectorError,
+    DriverTransactionEndedError,
     FencedError,
     NotDecidedError,
 )
@@ -110,6 +111,8 @@ class Attempt(NamedTuple):
     """Whether a task of the batch was attempted more than once."""
     handed: Handover | None = None
     """What a task returns that has written its part in the driver's transaction."""
+    tasks: int = 1
+    """Number of tasks of the batch, with those that had no rows."""
 
     @property
     def other_parts(self) -> tuple[Part, ...]:
@@ -132,6 +135,8 @@ class CommitProtocol:
         """The last decision that this process wrote, and the driver's transaction with which it wrote."""
         self._unrecorded: tuple[Decision, Transaction] | None = None
         """The outcome of the batch that this process has committed last, until `record` writes it."""
+        self._had_one_task = True
+        """Whether the last batch that this process has committed had one task."""
 
     # -- ownership of a query
 
@@ -306,6 +311,7 @@ class CommitProtocol:
 
         The caller runs `record` afterwards, and before the next `commit` of this object."""
         self._unrecorded = None
+        self._had_one_task = attempt.tasks == 1
         if epoch is None:
             epoch = yield from self.claim()
         if not attempt.parts and (yield from self._has_nothing_to_do(epoch)):
@@ -461,8 +467,9 @@ class CommitProtocol:
     def hand_over(self) -> Handover | None:
         """Return what the last commit left, for a task of the next batch, and forget it.
 
-        None if the last batch had several parts, because the next one is likely to have several, too."""
-        if self._kept is None or len(self._kept[0].parts) != 1:
+        None if the last batch had several tasks, because the next one is likely to have several, too. They would all
+        wait for the slowest one, and the driver's transaction has a timeout even if those of tasks have none."""
+        if self._kept is None or not self._had_one_task or len(self._kept[0].parts) != 1:
             return None
         (decision, driver), self._kept = self._kept, None
         return Handover(decision, driver)
@@ -506,7 +513,7 @@ class CommitProtocol:
         if held.batch == attempt.batch and held.holds(attempt.parts):
             self._kept = held, driver
             return held
-        raise NotDecidedError(
+        raise DriverTransactionEndedError(
             f"batch {attempt.batch} of query {self._query.name!r} was not committed: its transaction, which is that of "
             "the driver, has timed out or was aborted by another process. No part of the batch is visible; start the "
             "query again, and Spark repeats the batch"

@@ -24,7 +24,13 @@ from sskafka.pipelines.connector.commit_effects import Condition, Steps
 from sskafka.pipelines.connector.commit_log import DRIVER_TIMEOUT_MS, CommitLog
 from sskafka.pipelines.connector.commit_protocol import Attempt, CommitProtocol, Handover, Query
 from sskafka.pipelines.connector.decision import Decision, Owner, Part, Place
-from sskafka.pipelines.connector.errors import CommitFailedError, ConnectorError, DataLossError, ReadTimeoutError
+from sskafka.pipelines.connector.errors import (
+    CommitFailedError,
+    ConnectorError,
+    DataLossError,
+    OptionError,
+    ReadTimeoutError,
+)
 from sskafka.pipelines.connector.fetching import read_ranges
 from sskafka.pipelines.connector.offsets import OffsetRange
 from sskafka.pipelines.connector.options import BOOTSTRAP, SinkOptions, source_options
@@ -86,12 +92,22 @@ class DecisionLog(Protocol):
 class ClusterCoordinator:
     """Sends the requests to a cluster."""
 
-    def __init__(self, session: ClusterSession, bootstrap: str) -> None:
+    def __init__(self, session: ClusterSession, options: SinkOptions) -> None:
         self._session = session
-        self._bootstrap = bootstrap
+        self._bootstrap = options.bootstrap
+        self._timeout_ms = max(DRIVER_TIMEOUT_MS, options.transaction_timeout_ms)
 
     def begin(self, transactional_id: str) -> Transaction:
-        return self._session.run(begin(self._session.cluster, transactional_id, DRIVER_TIMEOUT_MS))
+        """Initialize the id of a driver, or fence a task.
+
+        A task names the option if the brokers do not allow its timeout. With two-phase commits they ignore it."""
+        try:
+            return self._session.run(begin(self._session.cluster, transactional_id, self._timeout_ms))
+        except OptionError:
+            if self._timeout_ms <= DRIVER_TIMEOUT_MS:
+                raise
+        self._timeout_ms = DRIVER_TIMEOUT_MS
+        return self.begin(transactional_id)
 
     def end(self, transaction: Transaction, *, commit: bool) -> None:
         self._session.run(end(self._session.cluster, transaction, commit=commit))
@@ -369,7 +385,7 @@ def prefix_of(name: str, query_id: str) -> str:
 def cluster_committer(session: ClusterSession, options: SinkOptions, query_id: str, owner: Owner) -> Committer:
     prefix = prefix_of(options.transactional_id_prefix, query_id)
     log = CommitLog(session, options, prefix, query_id)
-    coordinator = ClusterCoordinator(session, options.bootstrap)
+    coordinator = ClusterCoordinator(session, options)
     return Committer(coordinator, log, prefix, query_of(options, query_id, owner))
 
 

@@ -44,6 +44,11 @@ class NotDecidedError(ConnectorError):
     """A batch was not committed, and no part of it is visible: Spark may write it again."""
 
 
+class DriverTransactionEndedError(NotDecidedError):
+    """A batch in the driver's transaction was not committed. Spark's next attempt does not use this transaction, so it
+    does not fail for the same reason: pipelines start the query again."""
+
+
 class CheckpointError(ConnectorError):
     """Checkpoint and control topic contradict each other: continuing would lose rows or write them twice."""
 

@@ -302,7 +302,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         offsets = offsets_digest(self._options.checkpoint, batch)
         had_failures = any(one.attempt > 0 for one in written) or batch % SWEEP_EVERY == 0
         handed = next((one.handed for one in written if one.handed is not None), None)
-        return Attempt(batch, parts, offsets, had_failures, handed)
+        return Attempt(batch, parts, offsets, had_failures, handed, len(written))
 
     def _prefix(self, query_id: str) -> str:
         return prefix_of(self._options.transactional_id_prefix, query_id)

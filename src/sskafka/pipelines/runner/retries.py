@@ -1,7 +1,9 @@
 """Retries for failures that a new attempt may not have: sinks drop what they already have of a batch.
 
 Spark's Python processes have ten seconds to start; on a busy machine some are too slow. A process that is killed, or
-crashes, ends its query on a local master, where Spark runs no task a second time.
+crashes, ends its query on a local master, where Spark runs no task a second time. A batch that was in the driver's
+transaction when the brokers aborted it is written again in transactions of its tasks. Batches whose tasks' own
+transactions timed out are not tried again: they would time out again, and the message names the settings to change.
 """
 
 import logging
@@ -11,6 +13,7 @@ from typing import TypeVar
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from sskafka.pipelines.connector.errors import DriverTransactionEndedError
 from sskafka.pipelines.runner.errors import explained, has_lost_process
 
 T = TypeVar("T")
@@ -23,6 +26,7 @@ _START_POLL_S = 0.1
 _PASSING = (
     "Python worker failed to connect back",
     "waiting for the Python worker to connect back",
+    f"{DriverTransactionEndedError.__module__}.{DriverTransactionEndedError.__name__}: ",
 )
 
 
@@ -61,7 +65,7 @@ def settled(query: StreamingQuery, start: Callable[[], StreamingQuery]) -> Strea
 
 
 class Restarts:
-    """Restarts queries whose Python processes were lost, or started too slowly, up to a total number in a run."""
+    """Restarts queries that failed for a reason that passes, up to a total number in a run."""
 
     def __init__(self, start_again: Callable[[int], StreamingQuery]) -> None:
         """`start_again` is called with the index of the query."""

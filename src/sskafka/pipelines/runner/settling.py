@@ -65,7 +65,7 @@ class Settling:
         self._run = run
         self._prefix = prefix_of(sink.options.transactional_id_prefix, sink.query_id)
         self._log = CommitLog(session, sink.options, self._prefix, sink.query_id)
-        self._coordinator = ClusterCoordinator(session, sink.options.bootstrap)
+        self._coordinator = ClusterCoordinator(session, sink.options)
 
     def status(self) -> Status:
         """Return the status. This only reads, so it may be called for a running query."""
