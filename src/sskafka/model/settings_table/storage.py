@@ -50,7 +50,7 @@ STORAGE = (
     Setting("log.roll.jitter.hours", INT, 0, AtLeast(0), READ_ONLY, HIGH,
             "The same in hours, if log.roll.jitter.ms is not set."),
     Setting("log.index.interval.bytes", INT, 4096, AtLeast(0), CLUSTER_WIDE, MEDIUM,
-            "Number of bytes of the log between two entries of the offset index."),
+            "Number of bytes of the log between two entries of the offset index, at most 65536."),
     Setting("log.index.size.max.bytes", INT, 10485760, AtLeast(4), CLUSTER_WIDE, MEDIUM,
             "Maximum size of an index file; a full index rolls a new segment."),
     Setting("log.preallocate", BOOLEAN, False, None, CLUSTER_WIDE, MEDIUM,

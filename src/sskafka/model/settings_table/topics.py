@@ -73,7 +73,7 @@ TOPICS = (
     Setting("leader.replication.throttled.replicas", LIST, (), ThrottledReplicas(), DYNAMIC, MEDIUM,
             "Replicas that are throttled as leaders."),
     Setting("index.interval.bytes", INT, 4096, AtLeast(0), DYNAMIC, MEDIUM,
-            "Number of bytes of the log between two entries of the offset index.",
+            "Number of bytes of the log between two entries of the offset index, at most 65536.",
             fallbacks=(Fallback("log.index.interval.bytes"),)),
     tiered_tuning("local.retention.bytes", LONG, -2, AtLeast(-2), DYNAMIC, MEDIUM,
             "Size of local segments in tiered storage; -2 follows retention.bytes.",
