@@ -26,6 +26,7 @@ from sskafka.client.offsets import EARLIEST, LATEST, NO_OFFSET, list_offsets
 from sskafka.client.record_buffer import RecordBuffer
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
+from sskafka.wire.messages.fetch import PartitionData
 
 _RESET_TO = {"earliest": EARLIEST, "latest": LATEST}
 
@@ -243,8 +244,8 @@ class ConsumerEngine:
         if data.preferred_read_replica != NO_REPLICA:
             position.replica = data.preferred_read_replica
             position.replica_until_ms = self._cluster.deadline_ms(self._cluster.config.metadata_max_age_ms)
-        elif data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and position.replica != NO_REPLICA:
-            position.replica = NO_REPLICA  # The replica may lag: only the leader knows whether the offset exists.
+        elif not answer.is_from_leader and _denies_offset(data):
+            position.replica = NO_REPLICA
             position.must_ask_leader = True
         elif data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             await self._reset(answer)
@@ -289,6 +290,11 @@ class ConsumerEngine:
         if self.config.auto_offset_reset not in _RESET_TO:
             raise LogTruncatedError(f"{answer.partition} was truncated to {end_offset}, below {answer.fetch_offset}")
         self.seek(answer.partition, min(end_offset, answer.fetch_offset))
+
+
+def _denies_offset(data: PartitionData) -> bool:
+    """Return whether the replica's log does not have the offset, or not the records that were read before it."""
+    return data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE or data.diverging_epoch.end_offset >= 0
 
 
 def _note_failure(task: "asyncio.Task[list[FetchAnswer]]") -> None:

@@ -24,7 +24,7 @@ class Position:
     offset: int
     reads_any_replica: bool = False
     must_ask_leader: bool = False
-    """Set after a follower answered OFFSET_OUT_OF_RANGE: only the leader knows whether the offset exists."""
+    """Set after a follower denied that the offset exists: it may lag, so only the leader knows."""
     last_epoch: int = NO_EPOCH
     """Leader epoch of the last batch read. With it, the leader detects that its log has diverged."""
     high_watermark: int = -1
@@ -39,6 +39,7 @@ class FetchAnswer(NamedTuple):
     partition: TopicPartition
     fetch_offset: int
     data: PartitionData
+    is_from_leader: bool
 
 
 async def fetch(
@@ -55,13 +56,20 @@ async def fetch(
     request_timeout_ms = replica_timeout_ms if has_alternatives else cluster.config.request_timeout_ms
     timeout_ms = config.fetch_max_wait_ms + request_timeout_ms
     request = _request(cluster, config, positions, version)
+    led = {partition for partition in positions if _is_leader(cluster, broker, partition)}
     response = await connection.request(request, FetchResponse, version=version, timeout_ms=timeout_ms)
     raise_for(response.error_code, f"fetch from broker {broker}")
     return [
-        FetchAnswer(partition, fetch_offsets[partition], data)
+        FetchAnswer(partition, fetch_offsets[partition], data, partition in led)
         for partition, data in _answers(cluster, response)
         if partition in fetch_offsets
     ]
+
+
+def _is_leader(cluster: Cluster, broker: int, partition: TopicPartition) -> bool:
+    """Return whether the broker leads the partition in the epoch that the request names."""
+    view = cluster.view.partition(partition)
+    return view is not None and view.leader == broker
 
 
 def _answers(cluster: Cluster, response: FetchResponse) -> Iterator[tuple[TopicPartition, PartitionData]]:

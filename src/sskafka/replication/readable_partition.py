@@ -226,8 +226,13 @@ class ReadablePartition:
         return self.log.epochs.epoch_of(offsets.log_end - 1)
 
     def _diverging(self, last_fetched_epoch: int, fetch_offset: int) -> EpochEnd | None:
+        """Return where the reader's log has diverged from this one, or None.
+
+        The epoch at the end of a follower's log has not ended there for sure: the follower may only lag."""
         log = self.log
         known = self.end_offset_for_epoch(last_fetched_epoch)
         if known.end_offset == UNDEFINED or fetch_offset < log.log_start_offset:
             raise OffsetOutOfRangeError(fetch_offset, log.log_start_offset, log.log_end_offset)
+        if self.leader is None and known.end_offset == log.log_end_offset:
+            return None
         return diverging_epoch(last_fetched_epoch, fetch_offset, known)

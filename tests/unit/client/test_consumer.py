@@ -319,6 +319,13 @@ def with_broker(response: MetadataResponse, broker: FakeBroker) -> MetadataRespo
     return response
 
 
+def both_in_sync(response: MetadataResponse, other: FakeBroker) -> MetadataResponse:
+    with_broker(response, other)
+    for topic in response.topics:
+        topic.partitions[0].isr_nodes = [1, 2]
+    return response
+
+
 def test_max_records_limits_a_poll_and_fetching_continues_when_used_up() -> None:
     leader = Leader(records=batch(0, *[b"%d" % number for number in range(5)]), end=5)
 
@@ -394,7 +401,7 @@ def test_unavailable_brokers_are_retried_until_the_timeout() -> None:
     asyncio.run(work())
 
 
-def test_the_leader_is_asked_if_a_replica_lacks_the_offset() -> None:
+def test_the_leader_is_believed_that_it_lacks_the_offset() -> None:
     leader = Leader(records=batch(5, b"first"), start=5, end=6)
 
     async def scenario(consumer: ConsumerEngine) -> list[bytes | None]:
@@ -402,7 +409,31 @@ def test_the_leader_is_asked_if_a_replica_lacks_the_offset() -> None:
         return [record.value for record in await consumer.poll(2000)]
 
     assert run(leader, scenario, ConsumerConfig(auto_offset_reset="earliest")) == [b"first"]
-    assert [asked.fetch_offset for asked in leader.asked] == [0, 0, 5], "the second time as the leader"
+    assert [asked.fetch_offset for asked in leader.asked] == [0, 5]
+
+
+def test_only_the_leader_is_believed_that_the_log_was_truncated() -> None:
+    """A replica that has left the in-sync set may lag, and the position is after its last record."""
+    lagging = Leader(PartitionData(diverging_epoch=EpochEndOffset(epoch=5, end_offset=90)))
+    leader = Leader(records=batch(100, b"next"), end=101)
+
+    class Draws:
+        def random(self) -> float:
+            return 0.0 if lagging.asked else 0.99
+
+    async def scenario() -> None:
+        async with (
+            FakeBroker(lagging.answers()) as far,
+            FakeBroker(leader.answers(), topics={"t": 1}) as near,
+            Cluster(near.bootstrap, FAST) as cluster,
+            ConsumerEngine(cluster, randomness=Draws()) as consumer,
+        ):
+            near.answers[MetadataRequest] = lambda request, version: both_in_sync(near.metadata(request, version), far)
+            consumer.add(T0, 100, any_replica=True, last_epoch=5)
+            assert [record.value for record in await consumer.poll(2000)] == [b"next"]
+            assert [asked.fetch_offset for asked in lagging.asked] == [100]
+
+    asyncio.run(scenario())
 
 
 def test_another_replica_is_used_if_one_does_not_respond(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -421,14 +452,7 @@ def test_another_replica_is_used_if_one_does_not_respond(monkeypatch: pytest.Mon
             Cluster(far.bootstrap, FAST) as cluster,
             ConsumerEngine(cluster, ConsumerConfig(fetch_max_wait_ms=10), randomness=Draws()) as consumer,
         ):
-
-            def both_in_sync(request: MetadataRequest, version: int) -> MetadataResponse:
-                response = with_broker(far.metadata(request, version), silent)
-                for topic in response.topics:
-                    topic.partitions[0].isr_nodes = [1, 2]
-                return response
-
-            far.answers[MetadataRequest] = both_in_sync
+            far.answers[MetadataRequest] = lambda request, version: both_in_sync(far.metadata(request, version), silent)
             consumer.add(T0, 0, any_replica=True)
             assert [record.value for record in await consumer.poll(5000)] == [b"a"]
             assert len(asked) == 1

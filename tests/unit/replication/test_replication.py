@@ -83,6 +83,20 @@ def test_a_follower_reads_beyond_the_high_watermark_and_a_consumer_does_not(clus
     assert not consume(cluster.brokers[1], 0)[1].records
 
 
+def test_a_lagging_replica_does_not_take_what_it_lacks_for_truncated(cluster: ReplicaCluster) -> None:
+    assert produce(cluster, b"a").error_code == 0
+    cluster.network.cut |= {frozenset((1, 3)), frozenset((2, 3))}
+    assert produce(cluster, b"b").error_code == 0, "after 3 has left the in-sync set"
+    _, answer = consume(cluster.brokers[3], 2, last_epoch=0)
+    assert (answer.error_code, answer.diverging_epoch.end_offset) == (ErrorCode.OFFSET_OUT_OF_RANGE, -1)
+
+
+def test_the_leader_knows_that_the_log_has_diverged(cluster: ReplicaCluster) -> None:
+    assert produce(cluster, b"a").error_code == 0
+    _, answer = consume(cluster.brokers[1], 2, last_epoch=0)
+    assert (answer.error_code, answer.diverging_epoch.end_offset) == (0, 1)
+
+
 # -- the in-sync set
 
 
