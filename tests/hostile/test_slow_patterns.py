@@ -12,6 +12,8 @@ from sskafka.model.errors import ErrorCode
 from sskafka.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from sskafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from sskafka.wire.messages.find_coordinator import FindCoordinatorRequest
+from sskafka.wire.messages.init_producer_id import InitProducerIdRequest
+from sskafka.wire.messages.list_transactions import ListTransactionsRequest
 
 TOPICS = 200
 BRACKETS = "(" * 10_000 + ")" * 10_000
@@ -62,5 +64,29 @@ def test_slow_patterns_are_refused(start_scene: Callable[..., Scene], regex: str
         for number in range(3):
             assert is_refused(connection, f"group-{number}", regex)
         assert subscribe(connection, "after", "[ab]*a") == ErrorCode.NONE
+    measured = scene.check(50 * MEGABYTE)
+    assert measured.longest_turn_cpu_ms <= CPU_MS_MAX, measured
+
+
+def test_patterns_of_transactional_ids_are_refused_if_they_are_slow(start_scene: Callable[..., Scene]) -> None:
+    """One id once took 140 ms, and nothing came in between."""
+    scene = start_scene()
+    ids = ["".join(Random(seed).choices("ab", k=32_000)) for seed in range(5)]
+    with scene.connect() as connection:
+        connection.call(FindCoordinatorRequest(key_type=1, coordinator_keys=["id"]), 4)
+        for name in [*ids, *(f"orders-{number}" for number in range(5))]:
+            wait_until(
+                lambda name=name: not connection.call(InitProducerIdRequest(name, 60_000), 4).error_code,
+                "the coordinator is loaded",
+            )
+        assert len(connection.call(ListTransactionsRequest(), 2).transaction_states) == 10
+        scene.begin()
+        for pattern in ("[ab]*a[ab]{980}c[ab]*", "[ab]*a[ab]{90}c[ab]*"):
+            answer = connection.call(ListTransactionsRequest(transactional_id_pattern=pattern), 2)
+            assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
+        listed = connection.call(ListTransactionsRequest(transactional_id_pattern="(orders|payments)-[0-3]"), 2)
+        assert sorted(found.transactional_id for found in listed.transaction_states) == [
+            f"orders-{number}" for number in range(4)
+        ]
     measured = scene.check(50 * MEGABYTE)
     assert measured.longest_turn_cpu_ms <= CPU_MS_MAX, measured

@@ -53,10 +53,11 @@ from sskafka.groups.pattern_resolution import (
 from sskafka.groups.reconciliation import TargetAssignment, reconciled
 from sskafka.groups.subscribed_topics import SubscribedTopics
 from sskafka.groups.target_assignment import ComputeTarget, NewTarget, Snapshot, compute, is_large, snapshot_of
-from sskafka.groups.topic_changes import CpuClock, TopicChanges, patterns_of
+from sskafka.groups.topic_changes import TopicChanges, patterns_of
 from sskafka.model.computation import Computation, finished
 from sskafka.model.coordination import CoordinatorResult, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.pattern_matching import CpuClock
 from sskafka.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

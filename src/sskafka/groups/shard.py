@@ -30,11 +30,11 @@ from sskafka.groups.offset_deletion import OffsetDeletions
 from sskafka.groups.offset_requests import OffsetCommit, OffsetRequests
 from sskafka.groups.offsets import OffsetStore
 from sskafka.groups.subscription import CONSUMER_PROTOCOL
-from sskafka.groups.topic_changes import CpuClock
 from sskafka.model.computation import Computation
 from sskafka.model.coordination import Completion, CoordinatorResult, StateRecord, Timers
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import ProducerIdAndEpoch, TopicPartition
+from sskafka.model.pattern_matching import CpuClock
 from sskafka.wire.messages.group_records import ConsumerGroupMetadataKey, GroupMetadataKey
 from sskafka.wire.messages.heartbeat import HeartbeatRequest
 from sskafka.wire.messages.leave_group import LeaveGroupRequest

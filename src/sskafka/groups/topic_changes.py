@@ -8,7 +8,7 @@ A pattern that takes longer than a turn of the event loop is matched in steps, i
 CPU time is refused: a client could create topics with names for which its pattern is slow.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from hashlib import blake2b
@@ -16,30 +16,17 @@ from hashlib import blake2b
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.model.computation import Computation
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.model.pattern import InvalidPatternError, Pattern
+from sskafka.model.pattern import InvalidPatternError, Pattern, SlowPatternError
+from sskafka.model.pattern_matching import CpuClock, matching_names
 
 PATTERNS_MAX = 10_000
 """Bound on cached patterns. After it is reached, the cache is cleared; patterns in use are soon cached again."""
 NAMES_MAX = 200_000
 """Bound on the topics of cached patterns, which works in the same way."""
-MATCHING_NS_MAX = 30_000_000
-MATCHING_NS_PER_NAME = 10_000
-"""CPU time that a pattern may take: a fixed part, and a part for every name. Ordinary ones take 2 to 5 µs a name."""
 AT_ONCE_NS = 2_000_000
 """CPU time that a pattern may take in the turn of a heartbeat."""
 AGAIN_NS = 10_000_000
 """CPU time that all known patterns may take for new topics in the turn of a heartbeat."""
-STEP_NS = 1_000_000
-LOOK_NS = 20_000
-NAMES_PER_LOOK = 16
-"""Names that are matched between two looks at the clock, if that takes no longer than LOOK_NS."""
-
-CpuClock = Callable[[], int]
-"""Returns the CPU time of the current thread in nanoseconds."""
-
-
-class SlowPatternError(Exception):
-    """The pattern took too much CPU time."""
 
 
 class TopicChanges:
@@ -202,25 +189,7 @@ def matching(pattern: str, names: Collection[str], cpu_ns: CpuClock = lambda: 0)
     """Return the names that the pattern matches as a whole. Internal topics match, too, as in Apache Kafka.
 
     Raise SlowPatternError if that takes too much CPU time, between two steps."""
-    matches = _compiled(pattern).matches
-    left_ns = MATCHING_NS_MAX + MATCHING_NS_PER_NAME * len(names)
-    found: set[str] = set()
-    began_ns = looked_ns = cpu_ns()
-    next_look = look_after = 1
-    for number, name in enumerate(names, 1):
-        if matches(name):
-            found.add(name)
-        if number == next_look:
-            now_ns = cpu_ns()
-            look_after = min(NAMES_PER_LOOK, 2 * look_after) if now_ns - looked_ns < LOOK_NS else 1
-            next_look, looked_ns = number + look_after, now_ns
-            if now_ns - began_ns > left_ns:
-                raise SlowPatternError
-            if now_ns - began_ns > STEP_NS:
-                left_ns -= now_ns - began_ns
-                yield
-                began_ns = looked_ns = cpu_ns()
-    return frozenset(found)
+    return matching_names(_compiled(pattern), names, cpu_ns)
 
 
 @lru_cache(maxsize=256)

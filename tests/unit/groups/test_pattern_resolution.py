@@ -5,6 +5,7 @@ from consumer_lab import ConsumerLab, LabConsumer
 from test_pattern_rights import PATTERN, RightsLab
 
 from sskafka.groups import pattern_resolution, topic_changes
+from sskafka.model import pattern_matching
 from sskafka.model.errors import ErrorCode
 
 
@@ -68,7 +69,7 @@ def test_a_pattern_that_takes_too_much_time_is_refused_with_the_next_heartbeats(
     lab = ConsumerLab({"orders": 2})
     alice = LabConsumer(lab, "alice", regex="o.*")
     assert alice.join().code is ErrorCode.NONE
-    monkeypatch.setattr(topic_changes, "MATCHING_NS_MAX", -1_000_000_000)
+    monkeypatch.setattr(pattern_matching, "MATCHING_NS_MAX", -1_000_000_000)
     lab.finish_patterns()
     for _ in range(2):
         assert alice.beat().code is ErrorCode.INVALID_REGULAR_EXPRESSION

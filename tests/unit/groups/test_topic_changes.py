@@ -7,9 +7,12 @@ from consumer_lab import ConsumerLab, LabConsumer, topic_id
 
 from sskafka.groups import topic_changes
 from sskafka.groups.consumer_group import Topic
-from sskafka.groups.topic_changes import CpuClock, SlowPatternError, TopicChanges, matching, topics_hash
+from sskafka.groups.topic_changes import TopicChanges, matching, topics_hash
+from sskafka.model import pattern_matching
 from sskafka.model.computation import Computation, finished
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.pattern import SlowPatternError
+from sskafka.model.pattern_matching import CpuClock
 
 
 def topics_of(**counts: int) -> dict[str, Topic]:
@@ -96,7 +99,7 @@ class Ticking:
 
 
 def test_a_pattern_that_takes_much_time_is_refused_and_not_tried_again() -> None:
-    clock = Ticking(topic_changes.MATCHING_NS_MAX)
+    clock = Ticking(pattern_matching.MATCHING_NS_MAX)
     with pytest.raises(SlowPatternError):
         finished(matching("a.*", [f"a{i}" for i in range(100)], clock))
     news = TopicChanges(clock)
@@ -128,7 +131,7 @@ def test_patterns_that_add_up_to_much_time_are_forgotten_and_matched_again_one_b
 
 
 def test_a_pattern_that_takes_longer_than_a_turn_is_resolved_in_steps() -> None:
-    clock = Ticking(topic_changes.STEP_NS // 4)
+    clock = Ticking(pattern_matching.STEP_NS // 4)
     news = TopicChanges(clock)
     news.update(topics_of(**{f"a{i}": 1 for i in range(100)}))
     assert news.resolved("a.*") is None

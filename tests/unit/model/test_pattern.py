@@ -4,7 +4,9 @@ import time
 
 import pytest
 
-from sskafka.model.pattern import InvalidPatternError, Pattern
+from sskafka.model.computation import finished
+from sskafka.model.pattern import InvalidPatternError, Pattern, SlowPatternError
+from sskafka.model.pattern_matching import NAMES_PER_LOOK, matching_names
 
 NAMES = [f"topic-{i}" for i in range(1000)]
 
@@ -58,3 +60,19 @@ def test_a_pattern_matches_whole_names() -> None:
     assert [pattern.matches(name) for name in ("orders-1", "payments-22", "orders-1-x", "my-orders-1")] == [
         True, True, False, False,
     ]  # fmt: skip
+
+
+def test_a_match_that_may_take_long_is_refused() -> None:
+    """With 988 instructions, the 32,000 bytes of a transactional id took 140 ms."""
+    pattern = Pattern("[ab]*a[ab]{980}c[ab]*")
+    assert not pattern.matches("ab" * 1_000)
+    with pytest.raises(SlowPatternError):
+        pattern.matches("ab" * 16_000)
+    assert Pattern("(ab)+").matches("ab" * 16_000)
+
+
+def test_the_clock_is_looked_at_after_every_name_that_may_take_long() -> None:
+    looks = iter(range(1_000))
+    short, long = [f"a{number}" for number in range(1_000)], [f"{'a' * 3_000}{number}" for number in range(100)]
+    finished(matching_names(Pattern("a{98}b"), [*short, *long], lambda: next(looks)))
+    assert len(long) + len(short) // NAMES_PER_LOOK < next(looks) < len(long) + len(short) // 4

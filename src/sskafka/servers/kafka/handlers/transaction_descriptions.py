@@ -1,12 +1,15 @@
 """DescribeTransactions and ListTransactions: the transactional ids that this broker coordinates."""
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Collection, Generator, Iterable
+from time import thread_time_ns
 
 from sskafka.coordination.transaction_coordinator import TransactionCoordinator
 from sskafka.model.acl import AclOperation, ResourceType
+from sskafka.model.computation import Computation
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
-from sskafka.model.pattern import InvalidPatternError, Pattern
+from sskafka.model.pattern import InvalidPatternError, Pattern, SlowPatternError
+from sskafka.model.pattern_matching import matching_names
 from sskafka.runtime.clock import Clock
 from sskafka.servers.kafka.error_mapping import error_code_of
 from sskafka.servers.kafka.request import Request
@@ -20,9 +23,8 @@ from sskafka.wire.messages.describe_transactions import TransactionState as Desc
 from sskafka.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from sskafka.wire.messages.list_transactions import TransactionState as ListedTransaction
 
-Matches = Callable[[str], bool]
 PATTERN_SIZE_MAX = 1_000
-"""Instructions of a compiled pattern. A transactional id may have 32 KB; one is matched in a turn of the event loop."""
+"""Instructions of a compiled pattern. A transactional id may have 32 KB."""
 
 
 class TransactionDescriptionHandlers:
@@ -60,22 +62,21 @@ class TransactionDescriptionHandlers:
     ) -> Generator[None, None, ListTransactionsResponse]:
         if self._coordinator.is_loading:
             return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        try:
-            matches = _matching(message.transactional_id_pattern)
-        except InvalidPatternError:
-            return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
         requested = _Filter(message, self._clock.now_ms())
-        found = []
+        listed: dict[str, ListedTransaction] = {}
         for known in tuple(self._coordinator):
-            if (
-                requested.includes(known)
-                and matches(known.transactional_id)
-                and request.may_see(ResourceType.TRANSACTIONAL_ID, known.transactional_id)
-            ):
-                found.append(ListedTransaction(known.transactional_id, known.producer_id, known.state.label))
+            name = known.transactional_id
+            if requested.includes(known) and request.may_see(ResourceType.TRANSACTIONAL_ID, name):
+                listed[name] = ListedTransaction(name, known.producer_id, known.state.label)
             yield
+        try:
+            matched = yield from _matching(message.transactional_id_pattern, listed.keys())
+        except (InvalidPatternError, SlowPatternError):
+            return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
         unknown = [label for label in message.state_filters if label not in STATE_BY_LABEL]
-        return ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=found)
+        return ListTransactionsResponse(
+            unknown_state_filters=unknown, transaction_states=[listed[name] for name in listed if name in matched]
+        )
 
 
 class _Filter:
@@ -94,9 +95,11 @@ class _Filter:
         return self._duration_ms < 0 or self._now_ms - known.start_ms > self._duration_ms
 
 
-def _matching(pattern: str | None) -> Matches:
-    """Raise InvalidPatternError if the pattern is invalid."""
-    return Pattern(pattern, PATTERN_SIZE_MAX).matches if pattern else lambda _: True
+def _matching(pattern: str | None, names: Collection[str]) -> Computation[Collection[str]]:
+    """Return the names that the pattern matches. Raise an error if it is invalid, or slow for these names."""
+    if not pattern:
+        return names
+    return (yield from matching_names(Pattern(pattern, PATTERN_SIZE_MAX), names, thread_time_ns))
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> list[TopicData]:
