@@ -16,6 +16,7 @@ from sskafka.pipelines.connector.commit_effects import (
     ReadDecision,
     Steps,
     WriteDecision,
+    Written,
 )
 from sskafka.pipelines.connector.commit_protocol import Attempt, CommitProtocol, Handover, Plan
 from sskafka.pipelines.connector.decision import Decision, Fate, Part
@@ -255,6 +256,18 @@ class SweepsNewerEpochs(Simulation):
         return _SweepsEverything(rng, two_phase=two_phase)
 
 
+class _ForgetsCopies(World):
+    def resent(self) -> Written:
+        return Written.ONCE
+
+
+class WritesBesideLateCopies(Simulation):
+    """A late copy of the commit of the driver's last transaction commits the next one, which is not complete."""
+
+    def make_world(self, rng: Any, *, two_phase: bool) -> World:
+        return _ForgetsCopies(rng, two_phase=two_phase)
+
+
 class _LeavesOlderEpochs(World):
     def _abort_leftovers(self, epoch: int) -> Generator[Any, Any, None]:
         found: list[str] = yield self._listed
@@ -304,6 +317,7 @@ OTHER_BUGS: tuple[type[Simulation], ...] = (
     SharesIdsBetweenAttempts,
     SweepsNewerEpochs,
     SweepsOnce,
+    WritesBesideLateCopies,
     KeepsItsRunWhenItIsStartedAgain,
 )
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from sskafka.client.transactions import Transaction
 from sskafka.pipelines.connector import commit_effects as effects
-from sskafka.pipelines.connector.commit_effects import Condition
+from sskafka.pipelines.connector.commit_effects import Condition, Written
 from sskafka.pipelines.connector.decision import Decision, Fate, Part, Phase
 
 DRIVER = "driver"
@@ -56,6 +56,8 @@ class World:
         """Rows of a batch that an operator has declared written, or missing."""
         self.sweeps_that_miss = 0
         """How many sweeps do not find a transaction, though everything else is in order."""
+        self.late_copies: list[Transaction] = []
+        """Transactions of the driver whose commit was sent twice. One of the two requests is still on its way."""
         self._next_offset = 0
         self.faults = True
         self.timed_out_after_decision = 0
@@ -150,6 +152,9 @@ class World:
 
     def pass_time(self, milliseconds: float) -> None:
         self.now_ms += milliseconds
+        if self.late_copies and self.rng.random() < 0.1:
+            with suppress(FencedProducerError):
+                self.end(self.late_copies.pop(), commit=True)
         if self.now_ms < self._next_timeout_ms:
             return
         self._next_timeout_ms = self.now_ms + TIMEOUT_MS / 20
@@ -177,6 +182,8 @@ class World:
                 return self._peek
             case effects.WriteDecision(decision, driver):
                 return self._write(decision, driver)
+            case effects.CommitDriver(driver):
+                return self._commit_driver(driver)
             case effects.InspectParts(parts):
                 return self._in_any_order(self._inspect, parts)
             case effects.CommitParts(parts):
@@ -196,15 +203,26 @@ class World:
         stale = self.faults and len(self.control) > 1 and self.rng.random() < 0.1
         return self.control[-2] if stale else self.last
 
-    def _write(self, decision: Decision, driver: Transaction) -> Generator[Any, Any, bool]:
+    def _write(self, decision: Decision, driver: Transaction) -> Generator[Any, Any, Written]:
         try:
             yield lambda: self.add_decision(driver, decision)
-            yield lambda: self.end(driver, commit=True)
-            if self.faults and self.rng.random() < 0.05:  # the client asks again, and hears what holds by then
-                yield lambda: self.end(driver, commit=True)
         except FencedProducerError:
-            return False
-        return True
+            return Written.REFUSED
+        return (yield from self._commit_driver(driver))
+
+    def _commit_driver(self, driver: Transaction) -> Generator[Any, Any, Written]:
+        try:
+            yield lambda: self.end(driver, commit=True)
+            if self.faults and self.rng.random() < 0.1:  # the client asks again, and hears what holds by then
+                yield lambda: self.end(driver, commit=True)
+                self.late_copies.append(driver)
+                return self.resent()
+        except FencedProducerError:
+            return Written.REFUSED
+        return Written.ONCE
+
+    def resent(self) -> Written:
+        return Written.RESENT
 
     def _look_up(self, part: Part) -> bool | None:
         """What readers see of a part: they wait for a transaction that is open before it."""

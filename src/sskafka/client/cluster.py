@@ -18,6 +18,7 @@ from sskafka.client.errors import (
     ConnectionLostError,
     ConnectionRefusedByBrokerError,
     NobodyListensError,
+    RequestTimeoutError,
     UnknownPartitionError,
     UnknownTopicError,
     broker_error,
@@ -99,6 +100,8 @@ class Cluster:
         self.coordinators: dict[tuple[int, str], int] = {}
         """Coordinators of groups and transactional ids, by type and key. `retrying` forgets all of them when an
         attempt fails: the failure may be that of a coordinator that moved."""
+        self.unanswered = 0
+        """Number of attempts whose request was sent and not answered. A broker may still carry such a request out."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -299,6 +302,7 @@ class Cluster:
             try:
                 return await attempt()
             except Exception as error:
+                self.unanswered += isinstance(error, ConnectionLostError | RequestTimeoutError)
                 now_ms = self.clock.monotonic_ms()
                 may_exist_soon = isinstance(error, UnknownTopicError) and now_ms < grace_until_ms
                 is_alone = isinstance(error, NobodyListensError) and now_ms >= first_contact_until_ms

@@ -7,6 +7,7 @@ import pytest
 
 from sskafka.client.transactions import Transaction
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector import committing
 from sskafka.pipelines.connector.commit_effects import Condition
 from sskafka.pipelines.connector.commit_protocol import Attempt, Query
@@ -48,12 +49,16 @@ class Cluster:
     crash_at_intent: bool = False
     time_left_ms: float = 60_000
     earlier_prefix: str = ""
+    unanswered: int = 0
+    loses_answers: bool = False
+    """Every request has to be sent twice."""
     moving: set[str] = field(default_factory=set)
     """Ids whose coordinator changes: nobody lists them."""
 
     def step(self, action: Callable[[], None]) -> None:
         """Every change is a step; a crash comes before or after one."""
         self.steps += 1
+        self.unanswered += self.loses_answers
         if self.steps == self.crash_at and not self.crash_after:
             raise DriverCrashError
         action()
@@ -115,6 +120,13 @@ class Cluster:
         return self.decisions[-1] if self.decisions else None
 
     peek = read
+
+    @property
+    def partition(self) -> TopicPartition:
+        return TopicPartition("control", 0)
+
+    def next_sequence(self, driver: Transaction) -> int:
+        return 0
 
     def write(self, decision: Decision, driver: Transaction) -> None:
         if driver.producer_epoch != self.epochs[f"{PREFIX}-driver"]:
@@ -513,3 +525,19 @@ def test_the_timeout_of_the_driver(option: str, allowed: int, used: list[int], m
         for _ in used[-2:]:
             coordinator.begin("q-driver")
     assert asked[: len(used)] == used
+
+
+@pytest.mark.parametrize("loses_answers", [False, True])
+def test_a_driver_whose_request_was_sent_again_is_fenced_before_it_writes_again(loses_answers: bool) -> None:
+    cluster = Cluster()
+    committer, query = SparkQuery(cluster).committer(RUN), SparkQuery(cluster)
+    epochs = []
+    for batch in range(3):
+        part = query.write(RUN, batch, 0)
+        cluster.loses_answers = loses_answers
+        committer.commit(Attempt(batch, (part,)))
+        cluster.loses_answers = False
+        epochs.append(cluster.epochs[f"{PREFIX}-driver"])
+    assert sorted(cluster.topic) == ["0/0", "1/0", "2/0"]
+    assert (epochs[1] == epochs[0]) != loses_answers
+    assert (committer.hand_over() is None) == loses_answers

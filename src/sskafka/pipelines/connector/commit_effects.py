@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from sskafka.client.transactions import Transaction
@@ -25,12 +26,29 @@ class PeekDecision:
     """As `ReadDecision`, but without waiting for open transactions: the result may be older than the last decision."""
 
 
+class Written(IntEnum):
+    """The outcome of a transaction of the driver; false if it is not known to be committed."""
+
+    REFUSED = 0
+    """Another process has taken the driver's id. The transaction may be committed or not."""
+    RESENT = 1
+    """Committed, but a request was sent again. A late copy of it would end the next transaction of this producer: the
+    driver has to be fenced before it writes again."""
+    ONCE = 2
+
+
 @dataclass(frozen=True, slots=True)
 class WriteDecision:
-    """Write a decision. Result: False if another process has taken the driver's id; then the record may be there or
-    not."""
+    """Write a decision in a transaction of the driver, and commit it. Result: `Written`."""
 
     decision: Decision
+    driver: Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class CommitDriver:
+    """Commit the transaction of the driver, in which a task has written. Result: `Written`."""
+
     driver: Transaction
 
 
@@ -93,6 +111,7 @@ Effect: TypeAlias = (
     | ReadDecision
     | PeekDecision
     | WriteDecision
+    | CommitDriver
     | InspectParts
     | CommitParts
     | AbortPart

@@ -41,6 +41,8 @@ The rules that make it safe:
    removes it. If it is lost, the next commit fences and reads. A task that has it writes its rows and a decision that
    says "committed" in the driver's transaction. Brokers make both visible at once, or none. The driver's transaction
    times out like any other; then nothing was decided.
+9. The end of a transaction does not change the producer's epoch, so a late copy of the request would end the driver's
+   next transaction before it is complete. If a request had to be sent again, the driver is fenced before it writes.
 """
 
 from collections.abc import Sequence
@@ -53,6 +55,7 @@ from sskafka.pipelines.connector.commit_effects import (
     AbortLeftovers,
     AbortOlder,
     AbortPart,
+    CommitDriver,
     CommitParts,
     FenceDriver,
     InspectParts,
@@ -62,6 +65,7 @@ from sskafka.pipelines.connector.commit_effects import (
     ReadDecision,
     Steps,
     WriteDecision,
+    Written,
 )
 from sskafka.pipelines.connector.decision import NO_BATCH, Decision, Fate, Owner, Part, Phase
 from sskafka.pipelines.connector.errors import (
@@ -99,6 +103,8 @@ class Handover(NamedTuple):
     driver: Transaction
     sequences: tuple[tuple[TopicPartition, int], ...] = ()
     """The next sequence number of the producer for each partition; the protocol does not use them."""
+    was_resent: bool = False
+    """In the message of a task: whether a request was sent again. The protocol does not use it."""
 
 
 class Attempt(NamedTuple):
@@ -197,7 +203,7 @@ class CommitProtocol:
                 return last, driver
             self._refuse_owner(last)
             claimed = self._or_nothing(last).claimed_by(self._query.owner, self._query.checkpoint)
-            if (yield WriteDecision(claimed, driver)):
+            if (yield WriteDecision(claimed, driver)) is Written.ONCE:
                 return claimed, driver
             yield Pause(tries)
         raise self._contended()
@@ -264,7 +270,7 @@ class CommitProtocol:
         """Commit the decided parts, and record the outcome of each."""
         while held.phase is Phase.DECIDED:
             settled = yield from self._parts_committed(held)
-            if (yield WriteDecision(settled, driver)):
+            if (yield WriteDecision(settled, driver)) is Written.ONCE:
                 return settled, driver
             held, driver = yield from self._hold(held.epoch)
         return held, driver
@@ -298,7 +304,7 @@ class CommitProtocol:
         while not held.swept:
             yield AbortOlder(held.epoch)
             swept = replace(held, swept=True)
-            if (yield WriteDecision(swept, driver)):
+            if (yield WriteDecision(swept, driver)) is Written.ONCE:
                 return swept, driver
             held, driver = yield from self._hold(held.epoch)
             held, driver = yield from self._settle(held, driver)
@@ -328,10 +334,21 @@ class CommitProtocol:
                 return held
             yield from self._inspect(attempt.batch, plan.decide)
             intent = self._of_this_query(held).decided(attempt.batch, plan.decide, attempt.offsets)
-            if (yield WriteDecision(intent, driver)):
-                return (yield from self._carry_out(intent, driver, plan, attempt))
+            written = yield from self._written(intent, driver)
+            if written is not None:
+                return (yield from self._carry_out(*written, plan, attempt))
             yield Pause(tries)
         raise self._contended()
+
+    def _written(self, decision: Decision, driver: Transaction) -> Steps[tuple[Decision, Transaction] | None]:
+        """Write a decision. Return the last decision with a driver that can write the next one; None if fenced."""
+        match (yield WriteDecision(decision, driver)):
+            case Written.ONCE:
+                return decision, driver
+            case Written.RESENT:
+                return (yield from self._hold(decision.epoch))
+            case _:
+                return None
 
     def _take_kept(self, attempt: Attempt, epoch: int) -> tuple[Decision, Transaction] | None:
         """Return what the last commit of this process left, if the attempt is a later batch of the same run.
@@ -440,7 +457,7 @@ class CommitProtocol:
     def record(self) -> Steps[None]:
         """Write the outcome of the batch that `commit` has committed; does nothing if that is written."""
         unrecorded, self._unrecorded = self._unrecorded, None
-        if unrecorded is not None and (yield WriteDecision(*unrecorded)):
+        if unrecorded is not None and (yield WriteDecision(*unrecorded)) is Written.ONCE:
             self._kept = unrecorded if unrecorded[0].swept else None
 
     def _carry_out(self, intent: Decision, driver: Transaction, plan: Plan, attempt: Attempt) -> Steps[Decision]:
@@ -491,18 +508,20 @@ class CommitProtocol:
     def _commit_handed(self, attempt: Attempt, handed: Handover, epoch: int) -> Steps[Decision]:
         """Commit the driver's transaction, which contains rows of the batch."""
         self._kept = None
-        written, driver, _ = handed
+        written, driver = handed.decision, handed.driver
         if attempt.other_parts:
             yield from self._inspect(attempt.batch, attempt.other_parts)
             intent = written.decided(attempt.batch, (*written.parts, *attempt.other_parts), attempt.offsets)
-            if (yield WriteDecision(intent, driver)):
-                return (yield from self._carry_out(intent, driver, Plan(), attempt))
+            decided = yield from self._written(intent, driver)
+            if decided is not None:
+                return (yield from self._carry_out(*decided, Plan(), attempt))
             return (yield from self._outcome_of_handed(attempt, epoch))
-        if any((yield CommitParts(attempt.parts))):
+        committed: Written = yield CommitDriver(driver)
+        if not committed:
             return (yield from self._outcome_of_handed(attempt, epoch))
         if attempt.had_failures:
             yield AbortLeftovers(written.epoch)
-        self._kept = written, driver
+        self._kept = (written, driver) if committed is Written.ONCE else None
         return written
 
     def _outcome_of_handed(self, attempt: Attempt, epoch: int) -> Steps[Decision]:
@@ -538,8 +557,9 @@ class CommitProtocol:
             if not self._owns(last, epoch):
                 break  # a superseded run can no longer decide
             released = last.released()
-            if (yield WriteDecision(released, driver)):
-                last, driver = yield from self._settle(released, driver)
+            written = yield from self._written(released, driver)
+            if written is not None:
+                last, _ = yield from self._settle(*written)
                 yield AbortOlder(released.epoch)
                 break
             yield Pause(tries)

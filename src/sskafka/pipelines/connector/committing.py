@@ -20,7 +20,7 @@ from sskafka.model.errors import KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector import commit_effects as effects
 from sskafka.pipelines.connector.checkpoint import place_of
-from sskafka.pipelines.connector.commit_effects import Condition, Steps
+from sskafka.pipelines.connector.commit_effects import Condition, Steps, Written
 from sskafka.pipelines.connector.commit_log import DRIVER_TIMEOUT_MS, CommitLog
 from sskafka.pipelines.connector.commit_protocol import Attempt, CommitProtocol, Handover, Query
 from sskafka.pipelines.connector.decision import Decision, Owner, Part, Place
@@ -66,6 +66,8 @@ class Batch(NamedTuple):
 class Coordinator(Protocol):
     """The transaction coordinators of a cluster, as drivers use them."""
 
+    @property
+    def unanswered(self) -> int: ...
     def begin(self, transactional_id: str) -> Transaction: ...
     def end(self, transaction: Transaction, *, commit: bool) -> None: ...
     def end_all(self, transactions: Sequence[Transaction], *, commit: bool) -> list[KafkaError | None]: ...
@@ -96,6 +98,11 @@ class ClusterCoordinator:
         self._session = session
         self._bootstrap = options.bootstrap
         self._timeout_ms = max(DRIVER_TIMEOUT_MS, options.transaction_timeout_ms)
+
+    @property
+    def unanswered(self) -> int:
+        """Number of requests without a response so far. Brokers may carry them out later."""
+        return self._session.cluster.unanswered
 
     def begin(self, transactional_id: str) -> Transaction:
         """Initialize the id of a driver, or fence a task.
@@ -200,6 +207,8 @@ class Committer:
         self._task_id = re.compile(re.escape(prefix) + r"-(\d+)-[0-9a-f]+-\d+")
         self._handed: Handover | None = None
         """What a task has returned last: it knows the producer's sequence numbers in the topics of the sink."""
+        self._resent_with: Transaction | None = None
+        """The driver of which a late copy of a request may arrive, and fence or begin a transaction."""
 
     # -- operations
 
@@ -233,7 +242,7 @@ class Committer:
     def hand_over(self) -> Handover | None:
         """Return what a task needs to write the next batch in the driver's transaction; this object forgets it."""
         handover = self._protocol.hand_over()
-        if handover is None:
+        if handover is None or handover.driver == self._resent_with:
             return None
         handed = self._handed
         sequences = dict(handed.sequences) if handed is not None and handed.driver == handover.driver else {}
@@ -247,6 +256,8 @@ class Committer:
 
     def _continue_with(self, handover: Handover) -> None:
         self._handed = handover
+        if handover.was_resent:
+            self._resent_with = handover.driver
         self._log.continue_at(handover.driver, dict(handover.sequences).get(self._log.partition, 0))
 
     def recover(self) -> Decision:
@@ -293,13 +304,13 @@ class Committer:
     def _perform(self, effect: effects.Effect) -> Any:
         match effect:
             case effects.FenceDriver():
-                return self._coordinator.begin(f"{self._prefix}-driver")
+                return self._fenced_driver()
             case effects.ReadDecision():
                 return self._log.read()
             case effects.PeekDecision():
                 return self._log.peek()
-            case effects.WriteDecision(decision, driver):
-                return self._written(decision, driver)
+            case effects.WriteDecision() | effects.CommitDriver():
+                return self._outcome(effect)
             case effects.InspectParts(parts):
                 return self._coordinator.conditions_of([part.transaction for part in parts])
             case effects.CommitParts(parts):
@@ -317,14 +328,25 @@ class Committer:
             case other:
                 assert_never(other)
 
-    def _written(self, decision: Decision, driver: Transaction) -> bool:
+    def _fenced_driver(self) -> Transaction:
+        before = self._coordinator.unanswered
+        driver = self._coordinator.begin(f"{self._prefix}-driver")
+        if self._coordinator.unanswered != before:
+            self._resent_with = driver
+        return driver
+
+    def _outcome(self, effect: effects.WriteDecision | effects.CommitDriver) -> Written:
+        before = self._coordinator.unanswered
         try:
-            self._log.write(decision, driver)
+            if isinstance(effect, effects.WriteDecision):
+                self._log.write(effect.decision, effect.driver)
+            else:
+                self._coordinator.end(effect.driver, commit=True)
         except KafkaError as error:
             if error.code not in ENDED:
                 raise
-            return False
-        return True
+            return Written.REFUSED
+        return Written.ONCE if self._coordinator.unanswered == before else Written.RESENT
 
     def _all_committed(self, transactions: Sequence[Transaction]) -> list[str]:
         errors = self._coordinator.end_all(transactions, commit=True)

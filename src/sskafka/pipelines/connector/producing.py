@@ -135,6 +135,7 @@ class TaskProducer:
         decision = None if part is None else decide(part)
         if identity is None or decision is None:
             return None
+        unanswered = self._cluster.unanswered
         log.continue_at(identity, self._sequences.get(log.partition, 0))
         batches = {one: self._framed(identity, one, queue[0]) for one, queue in queues.items()}
         batches[log.partition] = log.record(decision, identity)
@@ -143,7 +144,8 @@ class TaskProducer:
         counts = {log.partition: 1, **{one: queue[0].record_count for one, queue in queues.items()}}
         for one, count in counts.items():
             self._sequences[one] = (self._sequences.get(one, 0) + count) & _SEQUENCE_MASK
-        return Handover(decision, identity, tuple(self._sequences.items()))
+        was_resent = self._cluster.unanswered != unanswered
+        return Handover(decision, identity, tuple(self._sequences.items()), was_resent)
 
     async def _prepare(self, partitions: Iterable[TopicPartition]) -> Transaction:
         if self._identity is None:
