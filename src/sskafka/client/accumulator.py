@@ -7,6 +7,7 @@ The head stays in its queue until the broker has acknowledged it, so a later bat
 """
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -46,6 +47,10 @@ class OutgoingBatch:
     is_in_flight: bool = False
     not_before_ms: float = 0
     failures: int = 0
+    may_be_stored: bool = False
+    """Whether an attempt has ended with something other than a certain refusal."""
+    unknown_since_ms: float = math.inf
+    """Since when brokers answer that the topic or partition does not exist."""
     identity: ProducerIdentity = NO_IDENTITY
     sequence: int = -1
     """First sequence number. Assigned on the first send and kept for retries, so that the broker detects duplicates."""

@@ -10,15 +10,24 @@ the records of a partition are appended in the order of `send`, even after retri
 """
 
 import asyncio
+import math
 import random
 from collections.abc import Iterator, Sequence
 from typing import Self
 
 from sskafka.client.accumulator import NO_IDENTITY, Accumulator, Delivery, OutgoingBatch, ProducerIdentity
 from sskafka.client.backoff import Randomness
-from sskafka.client.cluster import Cluster
+from sskafka.client.cluster import UNKNOWN_TOPIC_GRACE_MS, Cluster
 from sskafka.client.config import ProducerConfig
-from sskafka.client.errors import ClientError, RequestTimeoutError, is_retriable, produce_error, raise_for
+from sskafka.client.errors import (
+    BrokerUnavailableError,
+    ClientError,
+    RequestTimeoutError,
+    UnknownTopicError,
+    is_retriable,
+    produce_error,
+    raise_for,
+)
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.records.builder import encoded_size_max
@@ -41,11 +50,22 @@ _NOT_LEADING = {
     ErrorCode.LEADER_NOT_AVAILABLE,
     ErrorCode.FENCED_LEADER_EPOCH,
 }
-_SEQUENCE_LOST = {
-    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-    ErrorCode.UNKNOWN_PRODUCER_ID,
-    ErrorCode.INVALID_PRODUCER_EPOCH,
+_REFUSALS = {
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.RECORD_LIST_TOO_LARGE,
+    ErrorCode.INVALID_TOPIC_EXCEPTION,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.INVALID_REQUIRED_ACKS,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode.INVALID_TIMESTAMP,
+    ErrorCode.INVALID_RECORD,
+    ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+    ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
 }
+"""Errors that brokers send only before they append. Any other error may follow an append: a leader that is replaced
+while it waits for its followers answers NOT_LEADER_OR_FOLLOWER, and the next leader may have the batch."""
 _SEQUENCE_MASK = 0x7FFFFFFF
 
 
@@ -230,6 +250,7 @@ class ProducerEngine:
                 self._retry_or_fail(batch, error)
             else:
                 batch.is_closed = batch.is_in_flight = True
+                batch.unknown_since_ms = math.inf
                 if self.config.is_idempotent:
                     self._sequences.number(batch)
                 by_leader.setdefault(leader, []).append(batch)
@@ -253,7 +274,7 @@ class ProducerEngine:
             raise
         except Exception as error:
             for batch in batches:
-                self._retry_or_fail(batch, error)
+                self._attempt_failed(batch, error)
         else:
             for batch in batches:
                 self._answered(batch, answers.get(batch.partition))
@@ -294,13 +315,16 @@ class ProducerEngine:
 
     def _answered(self, batch: OutgoingBatch, answer: PartitionProduceResponse | None) -> None:
         if answer is None:
-            self._retry_or_fail(batch, RequestTimeoutError(f"the response has no result for {batch.partition}"))
+            self._attempt_failed(batch, RequestTimeoutError(f"the response has no result for {batch.partition}"))
         elif answer.error_code in {ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER}:
             batch.succeed(answer.base_offset, answer.log_append_time_ms)
             self._done(batch)
         else:
-            error = produce_error(answer.error_code, answer.error_message, batch.partition)
-            self._retry_or_fail(batch, error)
+            self._attempt_failed(batch, produce_error(answer.error_code, answer.error_message, batch.partition))
+
+    def _attempt_failed(self, batch: OutgoingBatch, error: Exception) -> None:
+        batch.may_be_stored |= not _is_refusal(error)
+        self._retry_or_fail(batch, error)
 
     def _retry_or_fail(self, batch: OutgoingBatch, error: Exception) -> None:
         now_ms = self._cluster.clock.monotonic_ms()
@@ -317,18 +341,31 @@ class ProducerEngine:
 
     def _may_retry(self, batch: OutgoingBatch, error: Exception, now_ms: float) -> bool:
         is_in_time = now_ms < batch.created_ms + self.config.delivery_timeout_ms
-        return is_retriable(error) and is_in_time and batch.failures < self.config.retries
+        is_passing = is_retriable(error) or self._may_exist_soon(batch, error, now_ms)
+        return is_passing and is_in_time and batch.failures < self.config.retries
+
+    def _may_exist_soon(self, batch: OutgoingBatch, error: Exception, now_ms: float) -> bool:
+        """Return whether the broker that does not know the topic may only be behind, as in `Cluster.retrying`."""
+        if not isinstance(error, UnknownTopicError):
+            return False
+        batch.unknown_since_ms = min(batch.unknown_since_ms, now_ms)
+        return now_ms < batch.unknown_since_ms + UNKNOWN_TOPIC_GRACE_MS
 
     def _settle_sequence(self, batch: OutgoingBatch, error: Exception) -> None:
-        rejected = isinstance(error, KafkaError) and not error.retriable and error.code not in _SEQUENCE_LOST
-        if rejected:
-            self._sequences.reuse(batch)
-        else:
+        """Decide which sequence follows a batch that has failed with `error`."""
+        if batch.may_be_stored:
             self._sequences.abandon(batch)
+        else:
+            self._sequences.reuse(batch)
 
     def _done(self, batch: OutgoingBatch) -> None:
         self._accumulator.remove(batch)
         self._progress.set()
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Return whether an attempt that ended with `error` has certainly stored nothing."""
+    return isinstance(error, BrokerUnavailableError) or (isinstance(error, KafkaError) and error.code in _REFUSALS)
 
 
 class Sequences:
@@ -355,7 +392,7 @@ class Sequences:
         self._next[batch.partition] = (batch.sequence + len(batch.builder)) & _SEQUENCE_MASK
 
     def reuse(self, batch: OutgoingBatch) -> None:
-        """Give the sequence of a batch that the broker rejected to the next batch."""
+        """Give the sequence of a batch that is certainly not stored to the next batch."""
         if batch.identity == self.identity and batch.sequence >= 0:
             self._next[batch.partition] = batch.sequence
 

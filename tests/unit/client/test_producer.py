@@ -15,6 +15,7 @@ from sskafka.records.batch import BatchHeader, read_header
 from sskafka.records.partitioner import murmur3, partition_for_key
 from sskafka.records.record import Record, decode_records
 from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from sskafka.wire.messages.metadata import MetadataRequest
 from sskafka.wire.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
@@ -24,16 +25,21 @@ from sskafka.wire.messages.produce import (
 
 FAST = ConnectionConfig(retry_backoff_ms=1, retry_backoff_max_ms=5)
 Outcome = int | object
-"""An error code, or HANG_UP."""
+"""An error code, HANG_UP, or STORED_UNHEARD."""
+STORED_UNHEARD = object()
+"""The batch is stored and the connection ends before the answer."""
 
 
 class PartitionLog:
-    """Accepts produced batches; answers with `outcomes` first, and with success when they are used up."""
+    """Accepts produced batches; answers with `outcomes` first, and with success when they are used up.
+
+    As in a broker, a batch with the identity and sequences of a stored one is acknowledged and not stored again."""
 
     def __init__(self, *outcomes: Outcome) -> None:
         self.outcomes = list(outcomes)
         self.attempts: list[BatchHeader] = []
         self.records: dict[TopicPartition, list[Record]] = {}
+        self.offsets: dict[tuple[object, ...], int] = {}
         self.acks: set[int] = set()
         self.producer_ids = iter(range(100, 200))
 
@@ -54,19 +60,28 @@ class PartitionLog:
                 header = read_header(data.records)
                 self.attempts.append(header)
                 log = self.records.setdefault(TopicPartition(name, data.index), [])
-                answers.append((topic, PartitionProduceResponse(index=data.index, base_offset=len(log))))
-                if outcome == 0:
-                    log.extend(decode_records(data.records, header))
+                answers.append((topic, PartitionProduceResponse(index=data.index)))
+                if outcome in {0, STORED_UNHEARD}:
+                    answers[-1][1].base_offset = self.stored(header, log, data.records)
                 elif outcome is not HANG_UP:
                     answers[-1][1].error_code = outcome  # type: ignore[assignment]
-        if outcome is HANG_UP or request.acks == 0:
-            return HANG_UP if outcome is HANG_UP else None
+        is_silent = outcome in {HANG_UP, STORED_UNHEARD}
+        if is_silent or request.acks == 0:
+            return HANG_UP if is_silent else None
         return ProduceResponse(
             responses=[
                 TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=[answer])
                 for topic, answer in answers
             ]
         )
+
+    def stored(self, header: BatchHeader, log: list[Record], data: Any) -> int:
+        """Store the batch unless it is a duplicate; return its offset."""
+        numbered = (header.producer_id, header.producer_epoch, header.base_sequence, header.last_sequence, id(log))
+        if header.producer_id < 0 or numbered not in self.offsets:
+            self.offsets[numbered] = len(log)
+            log.extend(decode_records(data, header))
+        return self.offsets[numbered]
 
     def values(self, partition: int = 0) -> list[bytes | None]:
         return [record.value for record in self.records[TopicPartition("t", partition)]]
@@ -183,6 +198,66 @@ def test_a_batch_with_unknown_outcome_requires_a_new_producer_id() -> None:
     run(log, scenario, ProducerConfig(delivery_timeout_ms=40))
     assert log.attempts[-1].producer_id == 101
     assert log.attempts[-1].base_sequence == 0
+
+
+@pytest.mark.parametrize("first", [STORED_UNHEARD, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_LEADER_OR_FOLLOWER])
+@pytest.mark.parametrize("last", [ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.MESSAGE_TOO_LARGE])
+def test_the_sequence_of_a_batch_that_may_be_stored_is_not_reused(first: Outcome, last: ErrorCode) -> None:
+    """Otherwise the leader takes the next batch for a duplicate: it acknowledges the batch and does not store it."""
+    log = PartitionLog(first, last)
+
+    async def scenario(producer: ProducerEngine) -> None:
+        with pytest.raises(KafkaError) as refused:
+            await (await producer.send("t", b"perhaps"))
+        assert refused.value.code is last
+        await (await producer.send("t", b"acknowledged"))
+
+    run(log, scenario, ProducerConfig())
+    assert log.values()[-1] == b"acknowledged"
+    assert [(header.producer_id, header.base_sequence) for header in log.attempts] == [(100, 0), (100, 0), (101, 0)]
+
+
+def test_an_unknown_server_error_requires_a_new_producer_id() -> None:
+    log = PartitionLog(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+    async def scenario(producer: ProducerEngine) -> None:
+        with pytest.raises(KafkaError):
+            await (await producer.send("t", b"perhaps"))
+        await (await producer.send("t", b"later"))
+
+    run(log, scenario, ProducerConfig())
+    assert [(header.producer_id, header.base_sequence) for header in log.attempts] == [(100, 0), (101, 0)]
+
+
+def test_a_refused_retry_keeps_the_producer_id() -> None:
+    log = PartitionLog(ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.INVALID_RECORD)
+
+    async def scenario(producer: ProducerEngine) -> None:
+        with pytest.raises(KafkaError):
+            await (await producer.send("t", b"bad"))
+        await (await producer.send("t", b"good"))
+
+    run(log, scenario, ProducerConfig())
+    assert [(header.producer_id, header.base_sequence) for header in log.attempts] == [(100, 0)] * 3
+
+
+def test_a_broker_whose_metadata_is_behind_does_not_fail_a_batch() -> None:
+    log = PartitionLog(STORED_UNHEARD)
+
+    async def work() -> int:
+        async with FakeBroker(log.answers(), topics={"t": 1}) as broker, Cluster(broker.bootstrap, FAST) as cluster:
+            metadata, answers = broker.answers[MetadataRequest], iter(range(5))
+
+            def behind(request: MetadataRequest, version: int) -> Any:
+                broker.topics = {"t": 1} if next(answers, 1) in {0, 4} else {}
+                return metadata(request, version)
+
+            broker.answers[MetadataRequest] = behind
+            async with ProducerEngine(cluster, ProducerConfig()) as producer:
+                return (await (await producer.send("t", b"stored"))).offset
+
+    assert asyncio.run(work()) == 0
+    assert log.values() == [b"stored"]
 
 
 def test_a_duplicate_counts_as_delivered() -> None:
