@@ -244,8 +244,8 @@ class ProducerEngine:
         by_leader: dict[int, list[OutgoingBatch]] = {}
         for batch in ready:
             try:
-                await self._prepare(batch.partition)
                 leader = (await self._cluster.leader_of(batch.partition)).leader
+                await self._prepare(batch.partition)  # last: during any await, the identity may be dropped
             except (ClientError, KafkaError) as error:
                 self._retry_or_fail(batch, error)
             else:
@@ -387,6 +387,7 @@ class Sequences:
         """Assign the identity and the next sequence to a batch that has none yet."""
         if batch.sequence >= 0:
             return
+        assert self.identity.producer_id >= 0
         batch.identity = self.identity
         batch.sequence = self._next.get(batch.partition, 0)
         self._next[batch.partition] = (batch.sequence + len(batch.builder)) & _SEQUENCE_MASK

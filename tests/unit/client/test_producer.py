@@ -217,6 +217,38 @@ def test_the_sequence_of_a_batch_that_may_be_stored_is_not_reused(first: Outcome
     assert [(header.producer_id, header.base_sequence) for header in log.attempts] == [(100, 0), (100, 0), (101, 0)]
 
 
+def test_a_dropped_producer_id_is_replaced_before_a_batch_is_numbered() -> None:
+    """The id is dropped while the leader of another partition is looked up."""
+    log = PartitionLog(0, ErrorCode.UNKNOWN_SERVER_ERROR)
+    is_looking_up = asyncio.Event()
+    answer = log.produce
+
+    async def produce(request: ProduceRequest, version: int) -> Any:
+        if len(log.attempts) == 1:
+            await is_looking_up.wait()
+        return answer(request, version)
+
+    log.produce = produce  # type: ignore[method-assign]
+
+    async def scenario(producer: ProducerEngine) -> None:
+        await (await producer.send("t", b"first", partition=0))
+        dropping = await producer.send("t", b"perhaps", partition=1)
+        await asyncio.sleep(0.02)
+        leader_of = producer._cluster.leader_of
+
+        async def looked_up(partition: TopicPartition) -> Any:
+            is_looking_up.set()
+            await asyncio.wait([dropping])
+            return await leader_of(partition)
+
+        producer._cluster.leader_of = looked_up  # type: ignore[method-assign]
+        await (await producer.send("t", b"second", partition=0))
+        assert dropping.exception() is not None
+
+    run(log, scenario, ProducerConfig(linger_ms=0), partitions=2)
+    assert [(header.producer_id, header.base_sequence) for header in log.attempts] == [(100, 0), (100, 0), (101, 0)]
+
+
 def test_an_unknown_server_error_requires_a_new_producer_id() -> None:
     log = PartitionLog(ErrorCode.UNKNOWN_SERVER_ERROR)
 
