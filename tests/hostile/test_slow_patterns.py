@@ -1,12 +1,17 @@
 """Regular expressions that are slow on purpose, with topics whose names make them slower."""
 
+import threading
+import time
 from collections.abc import Callable
 from random import Random
+from urllib.parse import quote
 
+import httpx
 import pytest
+from broker_process import StartBroker
 from scene import MEGABYTE, Scene
 from waiting import wait_until
-from wire_connection import Connection
+from wire_connection import PRODUCE_VERSION, Connection, produce_request, values_batch
 
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -23,6 +28,7 @@ MANY_STATES = "([ab]*a[ab]{1,240}b.*|.*b[ab]{1,240}a.*){3}"
 SLOW_TO_COMPILE = r"(?i)\pL{99}|.{1000}|([^\pL]*){99}|\PC{1000}|.{99}"
 """Took 0.3 seconds to compile."""
 CPU_MS_MAX = 60
+LIVEZ_S_MAX = 1.0
 
 
 def create_topics(connection: Connection) -> None:
@@ -90,3 +96,30 @@ def test_patterns_of_transactional_ids_are_refused_if_they_are_slow(start_scene:
         ]
     measured = scene.check(50 * MEGABYTE)
     assert measured.longest_turn_cpu_ms <= CPU_MS_MAX, measured
+
+
+def test_slow_filters_do_not_block_the_http_server(start_broker: StartBroker) -> None:
+    """Each expression once took two seconds for such a value."""
+    broker = start_broker({"http.listener": "127.0.0.1:0"})
+    value = "".join(Random(7).choices("ab", k=900_000)).encode()
+    with Connection(broker.bootstrap) as connection:
+        connection.create_topic("values", 1)
+        for _ in range(3):
+            request = produce_request("values", bytes(values_batch(value)))
+            (topic,) = connection.call(request, PRODUCE_VERSION).responses
+            assert not topic.partition_responses[0].error_code
+    text = 'value matches "a[ab]{450}c" or value matches "b[ab]{450}c"'
+    path = f"/api/v1/topics/values/records/search?filter={quote(text)}"
+    with httpx.Client(base_url=f"http://{broker.http}", trust_env=False, timeout=60) as client:
+        client.get("/livez")
+        found: list[str] = []
+        search = threading.Thread(target=lambda: found.append(client.get(path).text))
+        search.start()
+        longest_s = 0.0
+        while search.is_alive():
+            began = time.monotonic()
+            assert client.get("/livez").json() == {"status": "alive"}
+            longest_s = max(longest_s, time.monotonic() - began)
+        search.join()
+    assert '"looked_at": 3, "matched": 0' in found[0]
+    assert longest_s < LIVEZ_S_MAX

@@ -192,6 +192,9 @@ def test_hostile_values(broker: BrokerProcess, http: HttpClient) -> None:
     assert shown["large"]["value"]["is_truncated"]
     assert shown["number"]["value"]["data"] == HOSTILE["number"].decode()
     assert [one["value"]["encoding"] for one in shown["html"]["headers"]] == ["base64", "null"]
+    text = quote('value matches "a[ab]{40}c"')
+    _, end = events(http, f"/api/v1/topics/{topic}/records/search?filter={text}")[-1]
+    assert (end["looked_at"], end["matched"], end["cut"]) == (len(HOSTILE), 0, 1), "one value is too long"
     one = f"/api/v1/topics/{topic}/partitions/0/records/{shown['large']['offset']}"
     assert len(ok(http.get(one))["value"]["data"]) == 900_000
     raw = http.http.get(f"{one}/value")

@@ -1,6 +1,8 @@
 """Filters of records: what they accept, and what their errors say."""
 
 import json
+import time
+from random import Random
 from typing import Any
 
 import pytest
@@ -115,6 +117,7 @@ def test_fields_of_a_decoder() -> None:
         ('key == "abc', 8, "quote is never closed"),
         ('key == "a\\q"', 10, "unknown escape"),
         ('key matches "("', 13, "not a regular expression"),
+        ('key matches "x{400}" or value matches "y{400}" or key matches "z{400}"', 63, "too large together"),
         ("key matches 5", 13, "regular expression in quotes"),
         ("offset.x > 5", 1, "has no fields"),
         ("headers == 5", 1, "headers needs the name"),
@@ -140,3 +143,26 @@ def test_large_values_are_text() -> None:
     assert accepts(FilteredRecord(record(small)))
     assert not accepts(FilteredRecord(record(large)))
     assert compile_filter('value contains "a"', NOW_MS)(FilteredRecord(record(large)))
+
+
+def test_the_time_of_regular_expressions_is_bounded() -> None:
+    """An expression of 456 instructions took two seconds for such a value, and a filter may have a hundred."""
+    long = record("".join(Random(7).choices("ab", k=1_000_000)))
+    accepts = compile_filter(" or ".join(f'value matches "a[ab]{{{size}}}c"' for size in (430, 200, 100, 50)), NOW_MS)
+    took_ns = []
+    for _ in range(3):
+        filtered, began_ns = FilteredRecord(long), time.thread_time_ns()
+        assert not accepts(filtered)
+        took_ns.append(time.thread_time_ns() - began_ns)
+        assert filtered.is_cut
+    assert min(took_ns) < 100_000_000, took_ns
+
+
+@pytest.mark.parametrize("letter", ["x", "\u00eb"])
+def test_an_expression_sees_the_beginning_of_a_long_text(letter: str) -> None:
+    accepts = compile_filter('value matches "end"', NOW_MS)
+    for size, is_cut in ((100_000, False), (10_000_000, True)):
+        filtered = FilteredRecord(record((letter * (size // len(letter.encode())) + "end").encode()))
+        assert (accepts(filtered), filtered.is_cut) == (not is_cut, is_cut)
+    early = FilteredRecord(record(b"end" + b"x" * 10_000_000))
+    assert accepts(early)

@@ -2,9 +2,9 @@
 
 A field that is missing is null. `<`, `<=`, `>` and `>=` compare numbers with numbers and texts with texts and are false
 for everything else; so is `contains`, which looks for a part of a text or for an element of a list. `matches` looks for
-an RE2 expression anywhere in a text. The whole key, value or header is a text where it is compared with a text, and
-JSON (or Avro or Protobuf) otherwise. Timestamps are milliseconds and may be compared with times, such as
-"2024-05-01T12:00:00Z".
+an RE2 expression anywhere in a text; of a very long text it sees the beginning (WORK_MAX). The whole key, value or
+header is a text where it is compared with a text, and JSON (or Avro or Protobuf) otherwise. Timestamps are milliseconds
+and may be compared with times, such as "2024-05-01T12:00:00Z".
 """
 
 import json
@@ -29,6 +29,10 @@ from sskafka.servers.http.browsing.filter_syntax import (
 )
 
 PATTERN_SIZE_MAX = 1_000
+"""Instructions of all expressions of a filter."""
+WORK_MAX = 8_000_000
+"""Instructions times bytes of text, for all expressions and one record: they take up to 40 ms, uninterrupted. An
+expression of 20 instructions, such as `order-[0-9]+ failed`, sees 400 KB of each text, the largest ones see 8 KB."""
 JSON_BYTES_MAX = 1 << 20
 """Larger keys and values are text: parsing a megabyte takes up to 50 ms, and a compressed record may have 32 MB."""
 
@@ -58,6 +62,8 @@ class FilteredRecord:
         self, record: ConsumedRecord, decode_key: Decode = json_value, decode_value: Decode = json_value
     ) -> None:
         self.record = record
+        self.is_cut = False
+        """Whether an expression has seen only the beginning of a text."""
         self._decode_key = decode_key
         self._decode_value = decode_value
 
@@ -98,37 +104,60 @@ def _tree(data: bytes | None, decode: Decode) -> Any:
 
 def compile_filter(text: str, now_ms: int) -> Predicate:
     """Return the filter as a function. Raise FilterError, which names the column."""
-    return _predicate(parse_filter(text), now_ms)
+    return _predicate(parse_filter(text), now_ms, _Expressions())
 
 
-def _predicate(expression: Expression, now_ms: int) -> Predicate:
+class _Expressions:
+    """The regular expressions of one filter, which share the time that one record may take."""
+
+    def __init__(self) -> None:
+        self._size = 0
+
+    def compile(self, constant: Constant) -> Pattern:
+        try:
+            pattern = Pattern(str(constant.value), PATTERN_SIZE_MAX)
+        except InvalidPatternError as error:
+            raise FilterError(constant.column, f"not a regular expression: {error}") from None
+        self._size += pattern.size
+        if self._size > PATTERN_SIZE_MAX:
+            raise FilterError(constant.column, "the regular expressions are too large together")
+        return pattern
+
+    def beginning(self, text: str) -> tuple[str, bool]:
+        """Return what an expression may see of a text, and whether that is not all of it."""
+        bytes_max = WORK_MAX // self._size
+        seen = text[:bytes_max].encode(errors="replace")
+        return seen[:bytes_max].decode(errors="ignore"), len(text) > bytes_max or len(seen) > bytes_max
+
+
+def _predicate(expression: Expression, now_ms: int, expressions: _Expressions) -> Predicate:
     match expression:
         case Comparison():
-            return _comparison(expression, now_ms)
+            return _comparison(expression, now_ms, expressions)
         case Present(field):
             get = _getter(field, as_text=False)
             return lambda record: get(record) is not None and get(record) is not False
         case Not(inner):
-            negated = _predicate(inner, now_ms)
+            negated = _predicate(inner, now_ms, expressions)
             return lambda record: not negated(record)
         case All(parts):
-            every = [_predicate(part, now_ms) for part in parts]
+            every = [_predicate(part, now_ms, expressions) for part in parts]
             return lambda record: all(part(record) for part in every)
         case AnyOf(parts):
-            some = [_predicate(part, now_ms) for part in parts]
+            some = [_predicate(part, now_ms, expressions) for part in parts]
             return lambda record: any(part(record) for part in some)
         case _:
             assert_never(expression)
 
 
-def _comparison(comparison: Comparison, now_ms: int) -> Predicate:
+def _comparison(comparison: Comparison, now_ms: int, expressions: _Expressions) -> Predicate:
     left, operator, right = comparison.left, comparison.operator, comparison.right
     if isinstance(right, FieldPath):
         get_left, get_right = _getter(left, as_text=False), _getter(right, as_text=False)
         compare = _COMPARE[operator]
         return lambda record: compare(get_left(record), get_right(record))
     if operator == "matches":
-        return _matching(left, right)
+        return _matching(left, right, expressions)
     constant = _constant(left, right, now_ms)
     get, compare = _getter(left, as_text=isinstance(constant, str)), _COMPARE[operator]
     return lambda record: compare(get(record), constant)
@@ -145,18 +174,18 @@ def _constant(left: FieldPath, right: Constant, now_ms: int) -> Any:
         raise FilterError(right.column, f"{right.value!r} is not a time; try 2024-05-01T12:00:00Z or -15m") from None
 
 
-def _matching(left: FieldPath, right: Constant) -> Predicate:
+def _matching(left: FieldPath, right: Constant, expressions: _Expressions) -> Predicate:
     if left.is_number:
         raise FilterError(right.column, f"{left.root} is a number; matches needs a text")
-    try:
-        pattern = Pattern(str(right.value), PATTERN_SIZE_MAX)
-    except InvalidPatternError as error:
-        raise FilterError(right.column, f"not a regular expression: {error}") from None
-    get = _getter(left, as_text=True)
+    pattern, get = expressions.compile(right), _getter(left, as_text=True)
 
     def matches(record: FilteredRecord) -> bool:
         found = get(record)
-        return isinstance(found, str) and pattern.is_in(found.encode(errors="replace").decode())
+        if not isinstance(found, str):
+            return False
+        text, is_cut = expressions.beginning(found)
+        record.is_cut |= is_cut
+        return pattern.is_in(text)
 
     return matches
 

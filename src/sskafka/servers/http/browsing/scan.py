@@ -52,6 +52,8 @@ class ScanProgress(NamedTuple):
     left: int | None
     """Offsets up to the end of the search; None for a live tail."""
     positions: dict[int, int]
+    cut: int
+    """Records with a text so long that regular expressions have seen only its beginning."""
     end: ScanEnd | None = None
 
 
@@ -90,7 +92,7 @@ class RecordScan:
         self._began_ms = cluster.clock.monotonic_ms()
         self._reported_ms = self._began_ms
         self._looked_at = self._matched = self._shown = self._skipped = self._read_bytes = 0
-        self._shown_since_report = 0
+        self._shown_since_report = self._cut = 0
 
     async def run(self) -> AsyncGenerator[Found, None]:
         """Yield matches and progress; the last progress says why the scan has ended."""
@@ -131,10 +133,16 @@ class RecordScan:
         self._positions[partition] = record.offset + 1
         self._looked_at += 1
         self._read_bytes += size_of(record)
-        if self._accepts is not None and not self._accepts(FilteredRecord(record, *self._decoders)):
+        if self._accepts is not None and not self._is_accepted(self._accepts, record):
             return False
         self._matched += 1
         return True
+
+    def _is_accepted(self, accepts: Predicate, record: ConsumedRecord) -> bool:
+        filtered = FilteredRecord(record, *self._decoders)
+        is_accepted = accepts(filtered)
+        self._cut += filtered.is_cut
+        return is_accepted
 
     def _has_room(self) -> bool:
         return not self._is_tail or self._shown_since_report < TAIL_MATCHES_PER_INTERVAL
@@ -183,5 +191,6 @@ class RecordScan:
             elapsed_ms=int(self._now_ms() - self._began_ms),
             left=left,
             positions={partition.partition: at for partition, at in self._positions.items()},
+            cut=self._cut,
             end=end,
         )

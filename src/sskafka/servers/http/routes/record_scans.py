@@ -39,7 +39,12 @@ DOWNLOAD_BYTES_MAX = 16 * 1024 * 1024
 
 class FilteredQuery(RecordQuery):
     filter: Annotated[
-        str, Field(max_length=CHARACTERS_MAX, description='Such as: key == "a" and value.user.id > 5; empty: all.')
+        str,
+        Field(
+            max_length=CHARACTERS_MAX,
+            description='Such as: key == "a" and value.user.id > 5; empty: all. `matches` looks at the beginning of a'
+            " text that is too long for its regular expression: at least 8 KB.",
+        ),
     ] = ""
 
     until: Annotated[

@@ -150,6 +150,7 @@ function Found({ topic, search, schemas, actionsOf, onBrowse }) {
 const progressText = (progress, shown) =>
   `${plural(progress.looked_at, "record")} looked at, ${number(progress.matched)} matched` +
   (progress.not_shown ? ` (${number(progress.not_shown)} not shown: too many a second)` : "") +
+  (progress.cut ? `, ${number(progress.cut)} too long to match to the end` : "") +
   `, ${bytes(progress.read_bytes)}, ${duration(progress.elapsed_ms)}` + (shown === TAIL_RECORDS_MAX ? `, the newest ${shown} are kept` : "");
 
 const KINDS = [
