@@ -268,11 +268,23 @@ class WritesBesideLateCopies(Simulation):
         return _ForgetsCopies(rng, two_phase=two_phase)
 
 
+class _KeepsEpochs(World):
+    def end_leftover(self, transaction: Transaction) -> None:
+        self._abort_exactly(transaction)
+
+
+class EndsLeftoversAsTheyAre(Simulation):
+    """An attempt whose transaction is aborted as a leftover still writes, with a producer that is not fenced."""
+
+    def make_world(self, rng: Any, *, two_phase: bool) -> World:
+        return _KeepsEpochs(rng, two_phase=two_phase)
+
+
 class _LeavesOlderEpochs(World):
     def _abort_leftovers(self, epoch: int) -> Generator[Any, Any, None]:
         found: list[str] = yield self._listed
         for name in [name for name in found if epoch_of(name) == epoch]:
-            yield from self._abort_if_possible(Transaction(name, 1, self.producers[name].epoch))
+            self.end_leftover(Transaction(name, 1, self.producers[name].epoch))
 
 
 class SweepsOnce(Simulation):
@@ -318,6 +330,7 @@ OTHER_BUGS: tuple[type[Simulation], ...] = (
     SweepsNewerEpochs,
     SweepsOnce,
     WritesBesideLateCopies,
+    EndsLeftoversAsTheyAre,
     KeepsItsRunWhenItIsStartedAgain,
 )
 

@@ -207,7 +207,7 @@ class SparkRun:
         rows = list(rows_of(batch, slot))
         first: int = yield lambda: self.world.add(transaction, rows[0])
         for row in rows[1:]:
-            yield lambda row=row: self.world.add(transaction, row)
+            yield lambda row=row: self.world.add(transaction, row, adds_partition=False)
         place = Place("t", 0, first)
         return Message(number, Part(transaction, slot, len(rows), hash((batch, slot)), place), epoch)
 

@@ -81,9 +81,12 @@ class World:
         producer.state = "Empty"
         return Transaction(name, 1, producer.epoch)
 
-    def add(self, transaction: Transaction, row: str) -> int:
-        """Write a row, and return its offset."""
+    def add(self, transaction: Transaction, row: str, *, adds_partition: bool = True) -> int:
+        """Write a row, and return its offset. A producer adds the partition to its transaction only once."""
         producer = self._producer(transaction)
+        assert adds_partition or producer.state == "Ongoing", (
+            f"{transaction} is left open: its coordinator has ended it"
+        )
         self._open(producer)
         producer.rows.append(row)
         offset, self._next_offset = self._next_offset, self._next_offset + 1
@@ -264,6 +267,11 @@ class World:
         with suppress(FencedProducerError):
             self.end(transaction, commit=False)
 
+    def end_leftover(self, transaction: Transaction) -> None:
+        """Abort exactly this transaction, and fence its producer."""
+        if self.producers[transaction.transactional_id].epoch == transaction.producer_epoch:
+            self.initialize(transaction.transactional_id)
+
     def _abort_if_possible(self, transaction: Transaction) -> Generator[Any, Any, None]:
         """Brokers that are away leave it open, and nobody is told."""
         with suppress(BrokersAwayError):
@@ -292,7 +300,8 @@ class World:
         found: list[str] = yield self._listed
         seen = [Transaction(name, 1, self.producers[name].epoch) for name in found if epoch_of(name) == epoch]
         for transaction in seen:
-            yield from self._abort_if_possible(transaction)
+            with suppress(BrokersAwayError):
+                yield lambda one=transaction: self.end_leftover(one)
         yield from self._fence_older(found, epoch)
 
 

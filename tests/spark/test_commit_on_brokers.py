@@ -15,6 +15,7 @@ from waiting import wait_until
 from sskafka.cli.commands import app
 from sskafka.client.errors import UnknownTopicError
 from sskafka.client.transactions import Transaction, add_partitions, describe, end
+from sskafka.model.errors import KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector import commit_log, sink
 from sskafka.pipelines.connector.commit_log import CommitLog
@@ -30,7 +31,7 @@ from sskafka.pipelines.connector.options import BOOTSTRAP, SinkOptions, sink_opt
 from sskafka.pipelines.connector.planning import ClusterSession, Planner
 from sskafka.pipelines.connector.producing import TaskProducer
 from sskafka.pipelines.connector.sink import NumberedBatchWriter
-from sskafka.pipelines.connector.transactions import begin, transactional_id
+from sskafka.pipelines.connector.transactions import FENCED, begin, transactional_id
 from sskafka.pipelines.files.pipeline import load_pipeline
 from sskafka.pipelines.runner.recovery import checkpoint_of, recover_topics
 
@@ -300,6 +301,9 @@ def test_an_attempt_that_begins_late_harms_nobody_and_is_aborted(query: Query, s
     query.committer(FIRST).commit(Attempt(0, (accepted,), had_failures=True))
     assert query.seen(1) == [1]
     wait_for_state(session, late.transaction.transactional_id, "CompleteAbort")
+    with pytest.raises(KafkaError) as refused:
+        session.run(add_partitions(session.cluster, late.transaction, [TopicPartition(query.topic, 0)]))
+    assert refused.value.code in FENCED
 
 
 def lose_a_part(query: Query, session: ClusterSession) -> None:

@@ -82,6 +82,10 @@ class Cluster:
             raise KafkaError(ErrorCode.INVALID_TXN_STATE, "no open transaction")
         self.step(lambda: self._end(name, transaction.producer_epoch, commit))
 
+    def fence(self, transaction: Transaction) -> None:
+        if transaction.producer_epoch == self.epochs.get(transaction.transactional_id):
+            self.begin(transaction.transactional_id)
+
     def _end(self, name: str, epoch: int, commit: bool) -> None:
         rows = self.open.pop(name, [])
         self.ended[name] = (epoch, commit)
@@ -402,6 +406,15 @@ def test_what_a_sweep_could_not_find_is_aborted_by_a_later_one() -> None:
     cluster.moving.clear()
     query.committer(NEXT_RUN).commit(Attempt(1, (query.write(NEXT_RUN, 1, 0),), had_failures=True))
     assert not cluster.open
+
+
+def test_an_attempt_whose_transaction_is_aborted_as_a_leftover_cannot_write_any_more() -> None:
+    cluster = Cluster()
+    query = SparkQuery(cluster)
+    left, kept = query.write(RUN, 0, 1).transaction, query.write(RUN, 0, 0)
+    query.committer(RUN).commit(Attempt(0, (kept,), had_failures=True))
+    assert cluster.epochs[left.transactional_id] > left.producer_epoch
+    assert left.transactional_id not in cluster.open
 
 
 def test_another_batch_under_a_number_that_is_committed_is_refused() -> None:

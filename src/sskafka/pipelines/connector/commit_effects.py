@@ -92,7 +92,8 @@ class AbortOlder:
 
 @dataclass(frozen=True, slots=True)
 class AbortLeftovers:
-    """Abort the open transactions of this epoch, which belong to attempts that failed or were superseded.
+    """Abort the open transactions of this epoch, and fence their producers: they belong to attempts that failed or were
+    superseded.
 
     Also those of earlier epochs: a sweep does not find a transaction whose coordinator changes at that moment."""
 

@@ -39,6 +39,7 @@ from sskafka.pipelines.connector.transactions import (
     ENDED,
     begin,
     condition_of,
+    fence,
     open_transaction_of,
     open_transactions,
 )
@@ -69,6 +70,7 @@ class Coordinator(Protocol):
     @property
     def unanswered(self) -> int: ...
     def begin(self, transactional_id: str) -> Transaction: ...
+    def fence(self, transaction: Transaction) -> None: ...
     def end(self, transaction: Transaction, *, commit: bool) -> None: ...
     def end_all(self, transactions: Sequence[Transaction], *, commit: bool) -> list[KafkaError | None]: ...
     def conditions_of(self, transactions: Sequence[Transaction]) -> list[Condition]: ...
@@ -115,6 +117,10 @@ class ClusterCoordinator:
                 raise
         self._timeout_ms = DRIVER_TIMEOUT_MS
         return self.begin(transactional_id)
+
+    def fence(self, transaction: Transaction) -> None:
+        """Abort exactly this transaction, and refuse its producer from now on."""
+        self._session.run(fence(self._session.cluster, transaction))
 
     def end(self, transaction: Transaction, *, commit: bool) -> None:
         self._session.run(end(self._session.cluster, transaction, commit=commit))
@@ -360,8 +366,12 @@ class Committer:
         return causes
 
     def _abort(self, transaction: Transaction) -> None:
+        self._give_up(transaction, partial(self._coordinator.end, commit=False))
+
+    def _give_up(self, transaction: Transaction, abort: Callable[[Transaction], None]) -> None:
+        """Abort a transaction that nobody will commit; a failure does no harm."""
         try:
-            self._coordinator.end(transaction, commit=False)
+            abort(transaction)
         except KafkaError as error:
             logger.info("%s needs no abort: %s", transaction.transactional_id, error)
         except ClientError as error:
@@ -390,12 +400,13 @@ class Committer:
 
     def _abort_leftovers(self, epoch: int) -> None:
         """Abort, of this epoch, exactly the transactions that are open now: their ids may be in use again a moment
-        later."""
+        later. Their producers are fenced, because an attempt that still writes would begin a transaction of which the
+        coordinator does not know."""
         found = self._open_ids()
         mine = [name for its_epoch, name in found if its_epoch == epoch]
         for transaction in [self._coordinator.open_transaction_of(name) for name in mine]:
             if transaction is not None:
-                self._abort(transaction)
+                self._give_up(transaction, self._coordinator.fence)
         self._fence_older(found, epoch)
 
 

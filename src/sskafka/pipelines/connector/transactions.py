@@ -19,6 +19,7 @@ from sskafka.client.errors import UnsupportedApiError
 from sskafka.client.transactions import (
     FIRST_VERSION,
     NO_TIMEOUT_MS,
+    TAKE_OVER_TIMEOUT_MS,
     Transaction,
     describe,
     initialize,
@@ -65,6 +66,14 @@ async def begin_without_timeout(
                 raise
             _without_two_phase.add(bootstrap)
     return await begin(cluster, transactional_id, timeout_ms)
+
+
+async def fence(cluster: Cluster, transaction: Transaction) -> None:
+    """Abort a transaction if it is still the last one of its id, and raise the epoch of its producer.
+
+    EndTxn would leave the epoch as it is: a task that still writes would write outside of any transaction of which the
+    coordinator knows, and readers would wait for it."""
+    await initialize(cluster, transaction.transactional_id, TAKE_OVER_TIMEOUT_MS, last=transaction)
 
 
 async def condition_of(cluster: Cluster, transaction: Transaction) -> Condition:
