@@ -85,6 +85,7 @@ class BrokerServices:
             self.producer_ids.next_id,
         )
         context.stack.callback(self.coordinators.stop)
+        self.replicas.on_retried = self.coordinators.metadata_changed
         self.housekeeping = Housekeeping(logs, self.replicas, self._effective_settings, clock, executor)
         context.stack.callback(self.housekeeping.checkpoint)
         control.feed.subscribe(self._apply)

@@ -95,6 +95,8 @@ class ReplicaManager:
         """Called for every replica that was opened, and for every replica whose directory has failed."""
         self.on_unreadable: Callable[[Partition, int], None] | None = None
         """Called with a partition and an offset at which its log could not be read."""
+        self.on_retried: Callable[[MetadataDelta, ClusterImage], None] | None = None
+        """Called after each attempt to open replicas late, as if their partitions had changed in the metadata."""
         self._links = links
         samples, window_s = settings["replication.quota.window.num"], settings["replication.quota.window.size.seconds"]
         self.sending = Throttle(clock.monotonic_ms, samples, window_s * 1000)
@@ -383,13 +385,17 @@ class ReplicaManager:
 
     def retry_opening(self) -> None:
         """Try again to open replicas that could not be opened because something was lacking for a while."""
-        image = self._image
+        image, retried = self._image, MetadataDelta()
         for replicas in self.topics():
             for index, error in replicas.offline.items():
                 if isinstance(error, TemporaryStorageError) and replicas.topic_id in image.topics_by_id:
                     work = partial(self._apply_partition, image, replicas.topic_id, index)
                     self._changes.put((replicas.topic_id, index), work)
+                    retried.partition_changed(replicas.topic_id, index)
         self._changes.run()
+        told = self.on_retried
+        if told is not None and retried.partitions_changed:
+            self._changes.when_done(lambda: told(retried, image))
 
     def _open(self, image: ClusterImage, topic: TopicReplicas, index: int, state: PartitionImage) -> Partition:
         topic_partition = TopicPartition(topic.name, index)
