@@ -42,7 +42,7 @@ class DynamicLayers(NamedTuple):
 
 
 class Settings:
-    __slots__ = ("_prefixes", "_values", "dynamic", "host_name", "static", "warnings")
+    __slots__ = ("_last_dynamic", "_prefixes", "_values", "dynamic", "host_name", "static", "warnings")
 
     def __init__(
         self,
@@ -59,6 +59,7 @@ class Settings:
         self.host_name = host_name
         self._prefixes = prefixes
         self._values: dict[str, Value] = {}  # filled on first use: most are never used
+        self._last_dynamic: _Dynamic | None = None
 
     @classmethod
     def resolve(
@@ -91,9 +92,15 @@ class Settings:
         return settings
 
     def with_dynamic(self, this_broker: Mapping[str, str], all_brokers: Mapping[str, str]) -> "Settings":
-        """Return these settings, overridden by the dynamic ones of the metadata. Invalid values are left out."""
-        layers = DynamicLayers(_dynamic_layer(this_broker), _dynamic_layer(all_brokers))
-        return Settings(self.static, layers, self.warnings, self.host_name)
+        """Return these settings, overridden by the dynamic ones of the metadata. Invalid values are left out.
+
+        The same object is returned until other dynamic settings are passed, with the values that it has resolved."""
+        last = self._last_dynamic
+        if last is None or last.this_broker != this_broker or last.all_brokers != all_brokers:
+            layers = DynamicLayers(_dynamic_layer(this_broker), _dynamic_layer(all_brokers))
+            settings = Settings(self.static, layers, self.warnings, self.host_name)
+            last = self._last_dynamic = _Dynamic(dict(this_broker), dict(all_brokers), settings)
+        return last.settings
 
     def _unused_by_authorizer(self) -> list[str]:
         """Warn about settings that protect nothing, because there is no authorizer."""
@@ -294,6 +301,14 @@ class Settings:
 
     def _topic_default(self, setting: Setting) -> Value:
         return self[setting.fallbacks[0].name] if setting.fallbacks else setting.default
+
+
+class _Dynamic(NamedTuple):
+    """Settings with dynamic ones, and the configs that they were made of."""
+
+    this_broker: dict[str, str]
+    all_brokers: dict[str, str]
+    settings: Settings
 
 
 def spellings(setting: Setting) -> tuple[Fallback, ...]:

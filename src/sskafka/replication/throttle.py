@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-ALL = ("*",)
+ALL = frozenset({"*"})
 SAMPLES = 11
 WINDOW_MS = 1000
 
@@ -28,12 +28,17 @@ class ThrottledSides(NamedTuple):
     sending: bool = False
     fetching: bool = False
 
-    @classmethod
-    def of(cls, topic_config: Mapping[str, Any], partition: int, broker_id: int) -> "ThrottledSides":
+
+class ThrottledReplicas:
+    """The replicas of a topic that are throttled."""
+
+    def __init__(self, topic_config: Mapping[str, Any]) -> None:
+        self._leaders = frozenset(topic_config["leader.replication.throttled.replicas"])
+        self._followers = frozenset(topic_config["follower.replication.throttled.replicas"])
+
+    def sides_of(self, partition: int, broker_id: int) -> ThrottledSides:
         pair = f"{partition}:{broker_id}"
-        leaders = topic_config["leader.replication.throttled.replicas"]
-        followers = topic_config["follower.replication.throttled.replicas"]
-        return cls(leaders == ALL or pair in leaders, followers == ALL or pair in followers)
+        return ThrottledSides(*(replicas == ALL or pair in replicas for replicas in (self._leaders, self._followers)))
 
 
 class _Sample:

@@ -295,6 +295,16 @@ def test_unusable_dynamic_settings_are_passed_over() -> None:
     assert settings["log.segment.bytes"] == 1073741824
 
 
+def test_the_same_dynamic_settings_are_resolved_once() -> None:
+    static, configs = resolve(), {"log.segment.bytes": "3000"}
+    settings = static.with_dynamic({}, configs)
+    assert static.with_dynamic({}, dict(configs)) is settings
+    configs["log.segment.bytes"] = "4000"
+    assert static.with_dynamic({}, configs)["log.segment.bytes"] == 4000
+    assert static.with_dynamic(configs, {})["log.segment.bytes"] == 4000
+    assert settings["log.segment.bytes"] == 3000
+
+
 @pytest.mark.parametrize(
     ("configs", "message"),
     [
