@@ -19,6 +19,7 @@ from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.producers.state import ProducerState
+from sskafka.storage.record_count import Uncounted
 from sskafka.storage.timestamp_search import PartToSearch
 
 UNKNOWN_EPOCH: Final = -1
@@ -147,6 +148,13 @@ class ReadablePartition:
     def part_with_timestamp(self, timestamp: int, from_offset: int) -> PartToSearch | None:
         """Return the first part of the log that may have a record at `from_offset` or later of that time or later."""
         return self.log.part_with_timestamp(timestamp, from_offset)
+
+    def known_record_count(self) -> int | None:
+        """Return the number of data records, or None if there are `uncounted_batches`."""
+        return self.log.known_record_count()
+
+    def uncounted_batches(self) -> Uncounted | None:
+        return self.log.uncounted_batches()
 
     def reading(self) -> AbstractContextManager[None]:
         """Report errors of the disk during a read to the log directory."""

@@ -53,7 +53,7 @@ class LocalPartitions:
         wanted = [TopicPartition(topic, index) for index in indexes]
         while True:
             found = [partition for item in wanted if (partition := self.find(item)) is not None]
-            counts = {partition.topic_partition.partition: partition.log.known_record_count() for partition in found}
+            counts = {partition.topic_partition.partition: partition.known_record_count() for partition in found}
             known = {index: count for index, count in counts.items() if count is not None}
             if len(known) == len(counts):
                 return known
@@ -69,15 +69,14 @@ class LocalPartitions:
         async with self._counting:
             if self.find(partition.topic_partition) is not partition:
                 return False
-            log = partition.log
-            uncounted = log.uncounted_batches()
+            uncounted = partition.uncounted_batches()
             if uncounted is None:
                 return False
             try:
                 with partition.reading():
                     await self._thread.run(uncounted.read_slice, SLICE_HEADERS)
             except CorruptBatchError:
-                now = log.uncounted_batches()
+                now = partition.uncounted_batches()
                 if now is not None and now.batches is uncounted.batches:  # else the log was truncated meanwhile
                     raise
             return True
