@@ -5,7 +5,8 @@
 
 Events are processed one after the other, and each `Ready` is carried out completely before the next event. Only the
 sync of the log runs in a thread, one at a time; appends in the meantime share the next sync. Any error here ends the
-node: it must not act on an epoch or vote that may not be on the disk.
+node: it must not act on an epoch or vote that may not be on the disk. An exception is data for an answer that cannot be
+read while the disk works (the file is gone, or descriptors are short): only that answer fails.
 """
 
 import logging
@@ -17,6 +18,7 @@ from math import ceil
 from typing import Protocol
 
 from sskafka.model.buffers import Buffer
+from sskafka.model.errors import ErrorCode
 from sskafka.quorum.metadata_log import MetadataLog
 from sskafka.quorum.raft_counters import RaftCounters
 from sskafka.quorum.raft_messages import batches_in
@@ -257,13 +259,20 @@ class QuorumDriver:
 
     def _answer(self, answer: Answer) -> None:
         response = answer.response
-        match answer.read, response:
-            case LogRead(start_offset, max_bytes), FetchResponse():
-                batches = batches_in(self._log.read(start_offset, max_bytes))
-                response = replace(response, batches=batches)
-            case SnapshotRead(snapshot_id, position, max_bytes), FetchSnapshotResponse():
-                data = self._log.read_snapshot_chunk(snapshot_id, position, max_bytes)
-                response = replace(response, data=data)
+        try:
+            match answer.read, response:
+                case LogRead(start_offset, max_bytes), FetchResponse():
+                    batches = batches_in(self._log.read(start_offset, max_bytes))
+                    response = replace(response, batches=batches)
+                case SnapshotRead(snapshot_id, position, max_bytes), FetchSnapshotResponse():
+                    data = self._log.read_snapshot_chunk(snapshot_id, position, max_bytes)
+                    response = replace(response, data=data)
+        except LogDirectoryError:
+            raise
+        except StorageError as error:
+            assert isinstance(response, FetchResponse | FetchSnapshotResponse), "nothing is read for other answers"
+            _log.warning("metadata could not be read for another node: %s", error)
+            response = replace(response, error=ErrorCode.UNKNOWN_SERVER_ERROR)
         reply: Reply = answer.reply_to  # type: ignore[assignment]  # what `ask` was given
         reply(response)
 

@@ -226,7 +226,8 @@ class MetadataLog:
 
     def read(self, start_offset: int, max_bytes: int) -> bytes:
         """Return complete batches: at least one, unless the log ends at `start_offset`."""
-        chunk = b"".join(bytes(part.read()) for part in self.log.read(start_offset, max_bytes, self.end_offset))
+        with self.log.log_directory.reading():
+            chunk = b"".join(bytes(part.read()) for part in self.log.read(start_offset, max_bytes, self.end_offset))
         return chunk[: _whole_batches(chunk)]
 
     # ---- snapshots
@@ -277,11 +278,13 @@ class MetadataLog:
         return snapshot_path(self.directory, snapshot_id).removesuffix(".checkpoint") + UNFINISHED_SUFFIX
 
     def read_snapshot_chunk(self, snapshot_id: SnapshotId, position: int, max_bytes: int) -> bytes:
-        file = self._disk.open(snapshot_path(self.directory, snapshot_id))
-        try:
-            return bytes(file.read_at(min(max_bytes, file.size() - position), position))
-        finally:
-            file.close()
+        """Return up to `max_bytes` from `position` on; nothing beyond the end of the file."""
+        with self.log.log_directory.reading():
+            file = self._disk.open(snapshot_path(self.directory, snapshot_id))
+            try:
+                return bytes(file.read_at(max_bytes, position))
+            finally:
+                file.close()
 
     def snapshot_time_ms(self, snapshot_id: SnapshotId) -> int:
         """Return the time at which the last record in the snapshot was written."""

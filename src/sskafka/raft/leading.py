@@ -139,6 +139,8 @@ class Leading:
         error = self._leader_error(request.leader_epoch, request.replica_id)
         if error is not ErrorCode.NONE:
             return error
+        if request.max_bytes <= 0:
+            return ErrorCode.INVALID_REQUEST
         if size is None:
             return ErrorCode.SNAPSHOT_NOT_FOUND
         return ErrorCode.NONE if 0 <= request.position < size else ErrorCode.POSITION_OUT_OF_RANGE

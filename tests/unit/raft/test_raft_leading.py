@@ -147,6 +147,14 @@ def test_snapshots_are_served_by_position() -> None:
     assert unknown.error is ErrorCode.SNAPSHOT_NOT_FOUND
 
 
+@pytest.mark.parametrize("max_bytes", [-1, 0])
+def test_snapshot_fetches_of_no_bytes_are_rejected(max_bytes: int) -> None:
+    lone = leader(MemoryLog(batch(5, 3), start=ends(5, 3)))
+    response = lone.ask(FetchSnapshotRequest(2, lone.node.epoch, ends(5, 3), 0, max_bytes))
+    assert response.error is ErrorCode.INVALID_REQUEST
+    assert lone.ready.answers[0].read is None
+
+
 def test_begin_epoch_is_repeated_until_it_is_acknowledged() -> None:
     lone = leader()
     lone.answer(begin(ErrorCode.UNKNOWN_SERVER_ERROR))
