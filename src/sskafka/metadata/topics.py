@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from sskafka.metadata.controller_result import ControllerResult, RandomBytes
 from sskafka.metadata.effective_settings import effective_settings
 from sskafka.metadata.image import ClusterImage, TopicImage
 from sskafka.metadata.placement import automatic_assignments, check_assignment, partition_record
 from sskafka.metadata.records import RESOURCE_TOPIC, ConfigRecord, MetadataRecord, RemoveTopicRecord, TopicRecord
-from sskafka.model.config_description import describe_topic
+from sskafka.model.config_description import ConfigEntry, describe_topic
 from sskafka.model.error_texts import error_text
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import (
@@ -198,11 +199,24 @@ class _Draft:
             error_message=None,
             num_partitions=len(assignments),
             replication_factor=len(assignments[0]),
-            configs=[
-                CreatableTopicConfigs(entry.name, entry.value, entry.read_only, entry.source, entry.sensitive)
-                for entry in describe_topic(self._settings, overrides)
-            ],
+            configs=self._described(overrides),
         )
+
+    @cached_property
+    def _inherited(self) -> dict[str, CreatableTopicConfigs]:
+        """The configs of a topic without overrides, described once for all topics of the request."""
+        return _by_name(describe_topic(self._settings, {}))
+
+    def _described(self, overrides: Mapping[str, str]) -> list[CreatableTopicConfigs]:
+        own = _by_name(describe_topic(self._settings, overrides, overrides)) if overrides else {}
+        return list((self._inherited | own).values())
+
+
+def _by_name(entries: list[ConfigEntry]) -> dict[str, CreatableTopicConfigs]:
+    return {
+        entry.name: CreatableTopicConfigs(entry.name, entry.value, entry.read_only, entry.source, entry.sensitive)
+        for entry in entries
+    }
 
 
 def _flat(name: str) -> str:

@@ -1,3 +1,6 @@
+from collections.abc import Collection, Mapping
+from typing import Any
+
 import pytest
 from metadata_clusters import SETTINGS, cluster, decided, new_topic, seeded, with_topic
 
@@ -7,9 +10,11 @@ from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.placement import automatic_assignments
 from sskafka.metadata.records import ConfigRecord, PartitionRecord, TopicRecord
 from sskafka.metadata.topics import create_topics, delete_topics, new_topic_id
+from sskafka.model.config_description import describe_topic
 from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import METADATA_TOPIC_ID, ZERO_UUID
 from sskafka.model.settings import Settings
+from sskafka.model.settings_table import TOPIC_SETTINGS
 from sskafka.wire.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -69,6 +74,27 @@ def test_the_response_has_id_counts_and_configs() -> None:
     configs = {config.name: config for config in result.configs or []}
     assert (configs["retention.ms"].value, configs["retention.ms"].config_source) == ("5000", 1)
     assert (configs["segment.bytes"].value, configs["segment.bytes"].config_source) == ("1073741824", 5)
+
+
+def test_the_configs_of_the_broker_are_described_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """10,000 topics of one partition, in 150 kB, once took 2.8 s."""
+    described: list[int] = []
+
+    def noting(settings: Settings, overrides: Mapping[str, str], names: Collection[str] | None = None) -> Any:
+        entries = describe_topic(settings, overrides, names)
+        described.append(len(entries))
+        return entries
+
+    monkeypatch.setattr(topics, "describe_topic", noting)
+    overrides = [{}, {"retention_ms": "5000"}, {}, {"internal_segment_bytes": "20"}]
+    wanted = [new_topic(f"t{number}", **configs) for number, configs in enumerate(overrides)]
+    results = create(cluster(), *wanted).response.topics
+    assert described == [len(TOPIC_SETTINGS) - 1, 1, 1], "one setting is hidden while it is unset"
+    for result, configs in zip(results, overrides, strict=True):
+        own = {name.replace("_", "."): value for name, value in configs.items()}
+        entries = {(entry.name, entry.value, entry.source) for entry in describe_topic(SETTINGS, own)}
+        assert result.configs is not None
+        assert {(config.name, config.value, config.config_source) for config in result.configs} == entries
 
 
 def test_minus_one_means_the_broker_default() -> None:
