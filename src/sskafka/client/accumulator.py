@@ -45,6 +45,9 @@ class OutgoingBatch:
     """Future and timestamp of each record."""
     is_closed: bool = False
     is_in_flight: bool = False
+    """Whether the sender has taken the batch. It then stays in its queue until its attempt has ended."""
+    transaction: int = 0
+    """Number of the transaction in which its records were sent."""
     not_before_ms: float = 0
     failures: int = 0
     may_be_stored: bool = False
@@ -103,16 +106,19 @@ class Accumulator:
         headers: Headers,
         timestamp: int,
         now_ms: float,
+        transaction: int = 0,
     ) -> tuple[asyncio.Future[Delivery], bool]:
-        """Add a record to the open batch of `partition`, or to a new batch if the open one has no room.
+        """Add a record to the open batch of `partition`, or to a new batch if the open one has no room or belongs to
+        another transaction.
 
         Return the future of the record's delivery, and whether a new batch was started."""
         queue = self._queues.setdefault(partition, deque())
-        is_new = not queue or queue[-1].is_closed or not self._fits(queue[-1], key, value, headers)
+        last = queue[-1] if queue and not queue[-1].is_closed else None
+        is_new = last is None or last.transaction != transaction or not self._fits(last, key, value, headers)
         if is_new:
-            if queue:
-                queue[-1].is_closed = True
-            queue.append(OutgoingBatch(partition, now_ms))
+            if last is not None:
+                last.is_closed = True
+            queue.append(OutgoingBatch(partition, now_ms, transaction=transaction))
         batch = queue[-1]
         before = batch.size_bytes
         batch.builder.append(key, value, headers, timestamp)

@@ -86,6 +86,8 @@ class ProducerEngine:
         self._progress = asyncio.Event()
         self._requests: set[asyncio.Task[None]] = set()
         self._flushing = 0
+        self._transaction = 0
+        """Number of the open transaction, or of the time between two. Records belong to the one they were sent in."""
         self._sender: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -131,6 +133,7 @@ class ProducerEngine:
         timestamp: int | None = None,
     ) -> asyncio.Future[Delivery]:
         """Buffer the record, waiting for `buffer.memory` if necessary, and return the future of its delivery."""
+        transaction = self._transaction
         size_bytes = encoded_size_max(key, value, headers)
         if size_bytes > self.config.max_request_size:
             limit = self.config.max_request_size
@@ -142,7 +145,7 @@ class ProducerEngine:
         chosen = TopicPartition(topic, await self.choose_partition(topic, key, partition))
         created = self._cluster.clock.now_ms() if timestamp is None else timestamp
         now_ms = self._cluster.clock.monotonic_ms()
-        future, began_batch = self._accumulator.append(chosen, key, value, headers, created, now_ms)
+        future, began_batch = self._accumulator.append(chosen, key, value, headers, created, now_ms, transaction)
         if began_batch:
             self._wake.set()
         return future
@@ -241,23 +244,25 @@ class ProducerEngine:
         """Return the ready batches by leader; batches whose leader is unknown are retried later or failed."""
         now_ms = self._cluster.clock.monotonic_ms()
         ready = [batch for batch in self._accumulator.heads() if self._ready_at(batch) <= now_ms]
+        for batch in ready:
+            batch.is_in_flight = True
         by_leader: dict[int, list[OutgoingBatch]] = {}
         for batch in ready:
             try:
                 leader = (await self._cluster.leader_of(batch.partition)).leader
-                await self._prepare(batch.partition)  # last: during any await, the identity may be dropped
+                await self._prepare(batch)  # last: during any await, the identity may be dropped
             except (ClientError, KafkaError) as error:
                 self._retry_or_fail(batch, error)
             else:
-                batch.is_closed = batch.is_in_flight = True
+                batch.is_closed = True
                 batch.unknown_since_ms = math.inf
                 if self.config.is_idempotent:
                     self._sequences.number(batch)
                 by_leader.setdefault(leader, []).append(batch)
         return by_leader
 
-    async def _prepare(self, partition: TopicPartition) -> None:
-        """Do what must precede the first batch of `partition`: here, obtain a producer id."""
+    async def _prepare(self, batch: OutgoingBatch) -> None:
+        """Do what must precede the first batch of a partition: here, obtain a producer id."""
         if not self.config.is_idempotent or self._sequences.identity.producer_id >= 0:
             return
         connection = await self._cluster.any_connection()

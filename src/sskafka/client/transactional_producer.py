@@ -49,7 +49,8 @@ class TransactionalProducer(ProducerEngine):
         self._has_begun = False
         """Whether the coordinator knows about the open transaction."""
         self._failure: Exception | None = None
-        self._is_aborting = False
+        self._ending: bool | None = None
+        """Whether the open transaction is being committed or aborted; None while it accepts records."""
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
@@ -66,24 +67,21 @@ class TransactionalProducer(ProducerEngine):
             raise KafkaError(ErrorCode.INVALID_TXN_STATE, "a transaction is already open")
         if self._current is None:
             self._adopt(await transactions.initialize(self._cluster, self._transactional_id, self._timeout_ms))
-        self._is_open = True
+        self._is_open, self._ending, self._failure = True, None, None
+        self._transaction += 1
 
     async def commit(self) -> None:
         """Commit. If a record was not delivered, raise its error; the transaction is then still open: abort it."""
         await self.flush()
-        if self._failure is not None:
-            raise self._failure
         await self._end(commit=True)
 
     async def abort_transaction(self) -> None:
-        """Abort; buffered records that were not sent are dropped and their futures are cancelled."""
+        """Abort. The futures of buffered records are cancelled; records that are being sent are waited for first."""
         self._require_open()
-        self._is_aborting = True
-        try:
-            self._accumulator.discard()
-            await self.flush()
-        finally:
-            self._is_aborting = False
+        self._begin_end(commit=False)
+        self._accumulator.discard()
+        self._progress.set()
+        await self.flush()
         had_failed = self._failure is not None
         await self._end(commit=False)
         if had_failed and self._current is not None and not self._current.bumps_epochs:
@@ -106,14 +104,33 @@ class TransactionalProducer(ProducerEngine):
 
     async def _end(self, *, commit: bool) -> None:
         transaction = self._require_open()
+        self._begin_end(commit=commit)
         if self._has_begun or self._partitions:
             self._adopt(await transactions.end(self._cluster, transaction, commit=commit))
         self._close()
+
+    def _begin_end(self, *, commit: bool) -> None:
+        """Accept no more records. What was asked for first remains: an abort drops records, so no commit may follow."""
+        if commit and self._ending is False:
+            raise KafkaError(ErrorCode.INVALID_TXN_STATE, "the transaction is being aborted")
+        if commit and self._failure is not None:
+            raise self._failure
+        if self._ending is None:
+            self._ending = commit
 
     def _require_open(self) -> Transaction:
         if not self._is_open or self._current is None:
             raise KafkaError(ErrorCode.INVALID_TXN_STATE, "no transaction is open")
         return self._current
+
+    def _require_writable(self, number: int) -> Transaction:
+        """Return the open transaction. Raise unless it is number `number`, accepts records, and none has failed."""
+        transaction = self._require_open()
+        if self._ending is not None or number != self._transaction:
+            raise KafkaError(ErrorCode.INVALID_TXN_STATE, "the transaction of these records has ended")
+        if self._failure is not None:
+            raise self._failure
+        return transaction
 
     def _adopt(self, transaction: Transaction) -> None:
         if transaction != self._current:
@@ -123,27 +140,26 @@ class TransactionalProducer(ProducerEngine):
 
     def _close(self) -> None:
         self._is_open = self._has_begun = False
+        self._transaction += 1
         self._partitions.clear()
-        self._failure = None
 
     # Overrides of the idempotent producer
 
-    async def _prepare(self, partition: TopicPartition) -> None:
-        transaction = self._require_open()
-        if self._failure is not None:
-            raise self._failure
-        if partition not in self._partitions:
+    async def _prepare(self, batch: OutgoingBatch) -> None:
+        transaction = self._require_writable(batch.transaction)
+        if batch.partition not in self._partitions:
             if not transaction.bumps_epochs:
-                await transactions.add_partitions(self._cluster, transaction, [partition])
-            self._partitions.add(partition)
+                await transactions.add_partitions(self._cluster, transaction, [batch.partition])
+            self._partitions.add(batch.partition)
 
     def _produce_request(self, timeout_ms: int, data: list[TopicProduceData]) -> tuple[ProduceRequest, int | None]:
         newest = None if self._require_open().bumps_epochs else transactions.FIRST_PRODUCE_VERSION_MAX
         return ProduceRequest(self._transactional_id, self._acks, timeout_ms, data), newest
 
     def _may_retry(self, batch: OutgoingBatch, error: Exception, now_ms: float) -> bool:
-        return not self._is_aborting and super()._may_retry(batch, error, now_ms)
+        return self._ending is None and super()._may_retry(batch, error, now_ms)
 
     def _settle_sequence(self, batch: OutgoingBatch, error: Exception) -> None:
         """Keep the sequences: nothing more is sent in this transaction, and its end starts a new epoch."""
-        self._failure = self._failure or error
+        if self._is_open and batch.transaction == self._transaction:
+            self._failure = self._failure or error
