@@ -66,11 +66,18 @@ class SecureListeners:
         while True:
             await asyncio.sleep(WATCH_INTERVAL_S)
             for listener, source in list(self._contexts.items()):
-                if source.is_stale:
-                    await asyncio.to_thread(source.reload)
-                await asyncio.to_thread(self._expiry.maybe_warn, listener.name, source, time.time())
+                await asyncio.to_thread(self._examine, listener.name, source)
             for keys in self._keys:
                 await asyncio.to_thread(keys.maybe_refresh)
+
+    def _examine(self, listener: str, source: ReloadingContext) -> None:
+        """Read changed files again. An unexpected error must not end the watch over the other listeners."""
+        try:
+            if source.is_stale:
+                source.reload()
+            self._expiry.maybe_warn(listener, source, time.time())
+        except Exception:  # boundary of one listener
+            _log.exception("listener %s: the certificates cannot be examined; the old ones stay in use", listener)
 
     def apply(self, settings: Settings) -> None:
         """Use other settings for new connections. Log an error for settings that cannot be used."""

@@ -2,15 +2,17 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from sskafka.broker import listener_security
 from sskafka.broker.listener_security import SecureListeners
 from sskafka.broker.security_changes import SecurityChanges
 from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import UserScramCredentialRecord
+from sskafka.model.listeners import Endpoint
 from sskafka.model.security.errors import SaslError
 from sskafka.model.security.sasl_messages import plain_message
 from sskafka.model.security.scram import SCRAM_MECHANISMS, ScramCredential
@@ -155,3 +157,37 @@ def test_a_text_in_the_metadata_that_is_not_jaas_has_no_users(caplog: pytest.Log
         assert log_in(node, "node", "old") == "User:node"
 
     run(scenario)
+
+
+def test_certificates_that_cannot_be_examined_do_not_end_the_watch(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An error that nobody expected stops neither the broker nor the watch over other listeners."""
+    examined: list[str] = []
+
+    class Broken:
+        is_stale = True
+
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def reload(self) -> None:
+            examined.append(self.name)
+            raise TypeError("unexpected")
+
+    async def scenario() -> None:
+        node = Node(settings())
+        for name in ("A", "B"):
+            node.secure._contexts[Endpoint(name, "localhost", 9092, "SSL")] = cast(Any, Broken(name))
+        monkeypatch.setattr(listener_security, "WATCH_INTERVAL_S", 0.001)
+        watching = asyncio.create_task(node.secure.watch())
+        async with asyncio.timeout(5):
+            while examined.count("B") < 2 and not watching.done():  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
+        watching.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await watching
+        assert set(examined) == {"A", "B"}
+
+    run(scenario)
+    assert "listener A: the certificates cannot be examined; the old ones stay in use" in caplog.text

@@ -127,6 +127,30 @@ def test_a_file_that_may_not_replace_the_old_one_changes_nothing(stores: Stores)
     assert source.context is not in_use
 
 
+COMMENT = "# Wurzelzertifikat der Behörde\n"
+
+
+@pytest.mark.parametrize("comment", [COMMENT.encode("utf-8"), COMMENT.encode("latin-1"), b"\xef\xbb\xbf"])
+def test_a_trust_store_may_have_comments_that_are_not_ascii(stores: Stores, comment: bytes) -> None:
+    trust = stores.both
+    source = ReloadingContext(stores.options(stores.key("node"), trust), server_context, BETWEEN_NODES.check)
+    in_use = source.context
+    trust.write_bytes(comment + stores.ours.ca.read_bytes() + comment + stores.strangers.ca.read_bytes() + comment)
+    source.reload()
+    assert source.context is not in_use
+    assert len(source.context.get_ca_certs()) == 2
+
+
+@pytest.mark.parametrize("certificates", ["", "no certificates", "Behörde"])
+def test_trusted_certificates_that_are_none_change_nothing(stores: Stores, certificates: str) -> None:
+    options = stores.options(stores.key("node"))
+    source = ReloadingContext(options, server_context, BETWEEN_NODES.check)
+    wrong = {**options.to_json(), "truststore_location": None, "truststore_certificates": certificates}
+    with pytest.raises(TlsConfigError, match="the trusted certificates cannot be used: "):
+        source.change_to(TlsOptions.from_json(wrong))
+    assert source.options == options
+
+
 def test_options_that_may_not_replace_the_old_ones_change_nothing(stores: Stores) -> None:
     options = stores.options(stores.key("node"))
     source = ReloadingContext(options, server_context, BETWEEN_NODES.check)

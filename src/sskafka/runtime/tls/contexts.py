@@ -253,6 +253,8 @@ def _load_trusted(context: ssl.SSLContext, pem: str) -> None:
         context.load_verify_locations(cadata=pem)
     except ssl.SSLError as error:
         raise TlsConfigError(f"the trusted certificates cannot be used: {error.reason}") from None
+    except (TypeError, ValueError) as error:  # characters that are not ASCII, or nothing
+        raise TlsConfigError(f"the trusted certificates cannot be used: {error}") from None
 
 
 @contextmanager

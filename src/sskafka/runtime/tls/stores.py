@@ -39,10 +39,10 @@ def read_key_store(path: str, store_password: str | None, key_password: str | No
 
 
 def read_trusted_certificates(path: str, store_password: str | None) -> str:
-    """Return the certificates of a trust store in PEM."""
+    """Return the certificates of a trust store in PEM. Comments between them may have any encoding."""
     data = _read(path)
     if _PEM_BEGIN in data:
-        return data.decode("ascii", "replace")
+        return data.decode("ascii", "ignore")
     _refuse_java_format(path, data)
     return _pkcs12_certificates(path, data, store_password)
 
