@@ -69,12 +69,10 @@ class OAuthKeys:
         try:
             with urlopen(self._url, timeout=FETCH_TIMEOUT_S) as response:
                 text = response.read(KEY_SET_BYTES_MAX)
-            keys = self._jwt.PyJWKSet.from_dict(json.loads(text)).keys
-        except (OSError, ValueError, self._jwt.PyJWTError) as error:
+            self._keys = {key.key_id: key for key in self._jwt.PyJWKSet.from_dict(json.loads(text)).keys}
+        except Exception as error:  # boundary: the provider may answer anything
             _log.error("the OAuth key set cannot be read from %s: %s", self._url, error)
             self._read_s = time.monotonic() - self._refresh_s + EARLY_REFRESH_S
-            return
-        self._keys = {key.key_id: key for key in keys}
 
 
 class OAuthBearerMechanism:
@@ -119,7 +117,7 @@ class OAuthBearerMechanism:
             )
         except jwt.PyJWTError as error:
             raise SaslError(str(error)) from None
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             raise SaslError("the token is malformed") from None
         subject = claims[self._subject_claim]
         if not isinstance(subject, str) or not subject:
