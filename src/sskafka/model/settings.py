@@ -26,7 +26,7 @@ from sskafka.model.listeners import (
     protocol_of,
 )
 from sskafka.model.security.listener_settings import check_security, unknown_listener_names
-from sskafka.model.setting import Fallback, Setting, SettingError, Value, nearest, split_list
+from sskafka.model.setting import Fallback, Setting, SettingError, Value, split_list
 from sskafka.model.setting_sources import ConfiguredValue, Layer, static_values
 from sskafka.model.settings_table import BROKER_SETTINGS, TOPIC_SETTINGS
 
@@ -338,14 +338,8 @@ def validate_topic_configs(configs: Mapping[str, str | None]) -> dict[str, Value
 
 def topic_setting(name: str) -> Setting:
     if name not in TOPIC_SETTINGS:
-        problem = _unknown("topic", name, TOPIC_SETTINGS)
-        raise SettingError(name, None, problem, kafka_text=f"Unknown topic config name: {name}")
+        raise SettingError(name, None, "unknown topic setting", kafka_text=f"Unknown topic config name: {name}")
     return TOPIC_SETTINGS[name]
-
-
-def _unknown(kind: str, name: str, known: Mapping[str, Setting]) -> str:
-    close = nearest(name, known)
-    return f"unknown {kind} setting" + (f"; did you mean {close}?" if close else "")
 
 
 def _not_null(name: str, text: str | None) -> str:

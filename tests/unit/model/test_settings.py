@@ -309,7 +309,7 @@ def test_the_same_dynamic_settings_are_resolved_once() -> None:
     ("configs", "message"),
     [
         ({"retention.ms": "soon"}, "retention.ms='soon': allowed is a whole number"),
-        ({"retentoin.ms": "1"}, "retentoin.ms: unknown topic setting; did you mean retention.ms?"),
+        ({"retentoin.ms": "1"}, "retentoin.ms: unknown topic setting"),
         ({"retention.ms": None}, "retention.ms: null is not a value"),
         ({"min.compaction.lag.ms": "5", "max.compaction.lag.ms": "4"}, "more than max.compaction.lag.ms"),
         ({"leader.replication.throttled.replicas": "1:x"}, "partition:broker pairs"),
@@ -320,6 +320,14 @@ def test_bad_topic_configs_name_the_key(configs: dict[str, str | None], message:
     with pytest.raises(SettingError) as caught:
         validate_topic_configs(configs)
     assert message in str(caught.value)
+
+
+def test_no_similar_name_is_searched_for_unknown_topic_configs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search takes 0.4 ms. 9,999 topics of one request once took 4 s, and clients do not see its result."""
+    monkeypatch.setattr("difflib.get_close_matches", pytest.fail)
+    with pytest.raises(SettingError) as caught:
+        validate_topic_configs({"retentoin.ms": "1"})
+    assert caught.value.kafka_text == "Unknown topic config name: retentoin.ms"
 
 
 def kafka_text(configs: dict[str, str], *, all_brokers: bool = False) -> str:
