@@ -304,6 +304,35 @@ def test_a_request_deletes_a_bounded_number_of_acls() -> None:
         delete_acls(image, DeleteAclsRequest([filter_of()]))
 
 
+def test_an_acl_counts_for_each_filter_that_it_matches() -> None:
+    """The response lists it each time: 500 filters of 4 kB once got 2,500,000 results for 5,000 ACLs."""
+    image = ClusterImage()
+    create(image, *(creation(resource_name=f"t{number}") for number in range(CHANGES_MAX // 2 + 1)))
+    assert len(delete_acls(image, DeleteAclsRequest([filter_of()])).records) == CHANGES_MAX // 2 + 1
+    with pytest.raises(KafkaError, match="Cannot remove more than 10000 acls"):
+        delete_acls(image, DeleteAclsRequest([filter_of(), filter_of()]))
+
+
+@pytest.mark.parametrize("field", ["resource_name", "principal", "host"])
+def test_a_filter_looks_only_at_acls_that_it_may_match(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """2,000 filters, in 39 kB, once took 6 s to be compared with 5,000 ACLs."""
+    image = ClusterImage()
+    values = [f"User:{number}" for number in range(30)]
+    create(image, *(creation(**{field: value}) for value in values))
+    compared: list[AclBinding] = []
+    matches = AclFilter.matches
+
+    def noting(wanted: AclFilter, binding: AclBinding) -> bool:
+        compared.append(binding)
+        return matches(wanted, binding)
+
+    monkeypatch.setattr(AclFilter, "matches", noting)
+    filters = [filter_of(**{f"{field}_filter": value}) for value in values]
+    results = delete_acls(image, DeleteAclsRequest(filters)).response.filter_results
+    assert [[getattr(item, field) for item in result.matching_acls] for result in results] == [[one] for one in values]
+    assert len(compared) == len(values)
+
+
 def test_acls_are_described_by_resource() -> None:
     image = ClusterImage()
     create(image, creation(), creation(operation=WRITE), creation(resource_name="ord", resource_pattern_type=PREFIXED))

@@ -1,6 +1,6 @@
 """CreateAcls, DeleteAcls and DescribeAcls: ACLs are records of the metadata log."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import groupby
 
 from sskafka.metadata.acls.binding import AclBinding, parse_network
@@ -103,8 +103,11 @@ def _check_host(host: str, metadata_version: int) -> None:
 def delete_acls(
     image: ClusterImage, request: deleting.DeleteAclsRequest
 ) -> ControllerResult[deleting.DeleteAclsResponse]:
-    """Delete the ACLs that match any of the filters. Raise KafkaError if they are too many for one request."""
-    bindings = {acl_id: AclBinding.of(record) for acl_id, record in image.access_control.items()}
+    """Delete the ACLs that match any of the filters. Raise KafkaError if they are too many for one request.
+
+    An ACL counts for each filter that it matches, because the response lists it each time."""
+    known = _KnownAcls(image)
+    matches = 0
     removed: dict[Uuid, None] = {}
     results: list[deleting.DeleteAclsFilterResult] = []
     for one in request.filters:
@@ -113,17 +116,45 @@ def delete_acls(
         except KafkaError as error:
             results.append(deleting.DeleteAclsFilterResult(error.code, error.message))
             continue
-        matching = [acl_id for acl_id, binding in bindings.items() if wanted.matches(binding)]
+        matching = known.matching(wanted)
         removed |= dict.fromkeys(matching)
-        if len(removed) > CHANGES_MAX:
+        matches += len(matching)
+        if matches > CHANGES_MAX:
             raise _invalid(f"Cannot remove more than {CHANGES_MAX} acls in a single delete operation.")
         results.append(
             deleting.DeleteAclsFilterResult(
-                error_message=None, matching_acls=[_deleted(bindings[acl_id]) for acl_id in matching]
+                error_message=None, matching_acls=[_deleted(known.bindings[acl_id]) for acl_id in matching]
             )
         )
     records = [RemoveAccessControlEntryRecord(acl_id) for acl_id in removed]
     return ControllerResult(records, deleting.DeleteAclsResponse(filter_results=results))
+
+
+class _KnownAcls:
+    """The ACLs of an image, also by the fields in which they mostly differ, so that a filter looks at few of them."""
+
+    def __init__(self, image: ClusterImage) -> None:
+        self.bindings = {acl_id: AclBinding.of(record) for acl_id, record in image.access_control.items()}
+        self._by_name: dict[str, list[Uuid]] = {}
+        self._by_principal: dict[str, list[Uuid]] = {}
+        self._by_host: dict[str, list[Uuid]] = {}
+        for acl_id, binding in self.bindings.items():
+            self._by_name.setdefault(binding.resource_name, []).append(acl_id)
+            self._by_principal.setdefault(binding.principal, []).append(acl_id)
+            self._by_host.setdefault(binding.host, []).append(acl_id)
+        self._answered: dict[AclFilter, list[Uuid]] = {}
+
+    def matching(self, wanted: AclFilter) -> list[Uuid]:
+        if wanted not in self._answered:
+            candidates = self._candidates(wanted)
+            self._answered[wanted] = [acl_id for acl_id in candidates if wanted.matches(self.bindings[acl_id])]
+        return self._answered[wanted]
+
+    def _candidates(self, wanted: AclFilter) -> Collection[Uuid]:
+        name = None if wanted.pattern_type == PatternType.MATCH else wanted.resource_name
+        named = ((self._by_name, name), (self._by_principal, wanted.principal), (self._by_host, wanted.host))
+        found = [index.get(value, []) for index, value in named if value is not None]
+        return min(found, key=len) if found else self.bindings
 
 
 def _deleted(binding: AclBinding) -> deleting.DeleteAclsMatchingAcl:
