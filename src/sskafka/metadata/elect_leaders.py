@@ -68,7 +68,10 @@ def _refuse_type(request: ElectLeadersRequest) -> ElectLeadersResponse:
 def _wanted(image: ClusterImage, request: ElectLeadersRequest) -> Iterable[TopicPartitions]:
     if request.topic_partitions is None:
         return [TopicPartitions(topic.name, sorted(topic.partitions)) for topic in image.topics_by_name.values()]
-    return [TopicPartitions(item.topic, list(dict.fromkeys(item.partitions))) for item in request.topic_partitions]
+    once: dict[str, dict[int, None]] = {}
+    for item in request.topic_partitions:
+        once.setdefault(item.topic, {}).update(dict.fromkeys(item.partitions))
+    return [TopicPartitions(topic, list(numbers)) for topic, numbers in once.items()]
 
 
 def _elect(
@@ -94,7 +97,9 @@ def preferred_leader_change(rules: ElectionRules, topic: TopicImage, number: int
     state = topic.partitions[number]
     if state.leader == state.preferred_leader:
         raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, error_text(ErrorCode.ELECTION_NOT_NEEDED))
-    record = plan_change(rules, topic, number, state, election=Election.PREFERRED)
+    record = None
+    if rules.can_lead(state, state.preferred_leader):
+        record = plan_change(rules, topic, number, state, election=Election.PREFERRED)
     if record is None or record.leader != state.preferred_leader:
         message = f"the preferred replica {state.preferred_leader} is not available or not in the ISR"
         raise KafkaError(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, message)

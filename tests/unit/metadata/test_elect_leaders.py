@@ -1,3 +1,4 @@
+import pytest
 from metadata_clusters import SETTINGS, decided, with_topic
 from partition_changes import fence, partition, replicated, set_isr, unfence
 
@@ -49,6 +50,26 @@ def test_no_replica_is_available() -> None:
     fence(image, 1, 2, 3)
     response = elect(image, UNCLEAN, TopicPartitions("t", [0]))
     assert errors(response) == {"t": [ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE]}
+
+
+def test_a_partition_is_elected_once_even_if_it_is_named_often() -> None:
+    """24,000 times one of ten partitions, in 216 kB, once took 574 ms and wrote 24,000 records."""
+    image = replicated()
+    fence(image, 1)
+    unfence(image, 1)
+    set_isr(image, 2, 3, 1)
+    request = ElectLeadersRequest(PREFERRED, [TopicPartitions("t", [0, 9]), TopicPartitions("t", [0])])
+    decision = elect_leaders(image, request, SETTINGS)
+    assert errors(decision.response) == {"t": [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]}
+    assert len(decision.records) == 1
+
+
+def test_no_change_is_planned_for_a_preferred_leader_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To plan one takes 20 µs, for each partition of the cluster if the request names none."""
+    image = replicated()
+    fence(image, 1)
+    monkeypatch.setattr("sskafka.metadata.elect_leaders.plan_change", pytest.fail)
+    assert errors(elect(image, PREFERRED)) == {"t": [ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE]}
 
 
 def test_unknown_partitions_and_types() -> None:
