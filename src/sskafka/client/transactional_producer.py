@@ -9,6 +9,7 @@ A transaction commits when its block ends normally and aborts when the block rai
 transaction whose records are all delivered; a process that receives it ends it with `transactions.end`.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
@@ -47,7 +48,11 @@ class TransactionalProducer(ProducerEngine):
         self._partitions: set[TopicPartition] = set()
         self._is_open = False
         self._has_begun = False
-        """Whether the coordinator knows about the open transaction."""
+        """Whether the coordinator may know about the open transaction."""
+        self._needs_epoch = False
+        """Whether brokers may still carry out a request of an earlier transaction (first version of the protocol)."""
+        self._offsets_lock = asyncio.Lock()
+        """Held while offsets are sent and while the transaction ends."""
         self._failure: Exception | None = None
         self._ending: bool | None = None
         """Whether the open transaction is being committed or aborted; None while it accepts records."""
@@ -65,8 +70,10 @@ class TransactionalProducer(ProducerEngine):
     async def begin(self) -> None:
         if self._is_open:
             raise KafkaError(ErrorCode.INVALID_TXN_STATE, "a transaction is already open")
-        if self._current is None:
-            self._adopt(await transactions.initialize(self._cluster, self._transactional_id, self._timeout_ms))
+        if self._current is None or self._needs_epoch:
+            last = self._current
+            self._adopt(await transactions.initialize(self._cluster, self._transactional_id, self._timeout_ms, last))
+            self._needs_epoch = False
         self._is_open, self._ending, self._failure = True, None, None
         self._transaction += 1
 
@@ -82,32 +89,54 @@ class TransactionalProducer(ProducerEngine):
         self._accumulator.discard()
         self._progress.set()
         await self.flush()
-        had_failed = self._failure is not None
         await self._end(commit=False)
-        if had_failed and self._current is not None and not self._current.bumps_epochs:
-            # It is unknown whether the broker stored the failed batches: a new epoch restarts their sequences.
-            last = self._current
-            self._adopt(await transactions.initialize(self._cluster, self._transactional_id, self._timeout_ms, last))
 
     async def send_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-        await transactions.commit_offsets(self._cluster, self._require_open(), group_id, offsets)
-        self._has_begun = True
+        """Commit offsets of a group with the transaction. After an error the transaction can only be aborted."""
+        number = self._transaction
+        async with self._offsets_lock:
+            transaction = self._require_writable(number)
+            if not offsets:
+                return
+            self._has_begun = True
+            try:
+                await transactions.commit_offsets(self._cluster, transaction, group_id, offsets)
+            except BaseException as error:
+                text = f"the offsets of group {group_id!r} may be missing from the transaction: {error!r}"
+                self._failure = self._failure or KafkaError(ErrorCode.TRANSACTION_ABORTABLE, text)
+                raise
 
     async def hand_over(self) -> Transaction:
         """Return the open transaction for another process to end. This producer then has none and starts a new one."""
         await self.flush()
-        if self._failure is not None:
-            raise self._failure
-        transaction, self._current = self._require_open(), None
-        self._close()
+        async with self._offsets_lock:
+            transaction = self._require_open()
+            self._begin_end(commit=True)
+            self._current = None
+            self._close()
         return transaction
 
     async def _end(self, *, commit: bool) -> None:
-        transaction = self._require_open()
-        self._begin_end(commit=commit)
-        if self._has_begun or self._partitions:
+        async with self._offsets_lock:
+            transaction = self._require_open()
+            self._begin_end(commit=commit)
+            if self._has_begun:
+                await self._end_at_coordinator(transaction, commit=commit)
+            self._close()
+
+    async def _end_at_coordinator(self, transaction: Transaction, *, commit: bool) -> None:
+        """In the first version of the protocol all transactions have one epoch, and a coordinator refuses to abort a
+        transaction that it does not know. After a failure, a request may still be on its way, and it is unknown whether
+        the broker stored a batch: the next transaction needs a new epoch, which restarts the sequences."""
+        is_first_version = not transaction.bumps_epochs
+        self._needs_epoch |= is_first_version and self._failure is not None
+        try:
             self._adopt(await transactions.end(self._cluster, transaction, commit=commit))
-        self._close()
+        except BaseException as error:
+            self._needs_epoch = is_first_version
+            is_invalid = isinstance(error, KafkaError) and error.code == ErrorCode.INVALID_TXN_STATE
+            if not (is_first_version and is_invalid and self._ending is False):  # no commit was asked for before
+                raise
 
     def _begin_end(self, *, commit: bool) -> None:
         """Accept no more records. What was asked for first remains: an abort drops records, so no commit may follow."""
@@ -147,6 +176,7 @@ class TransactionalProducer(ProducerEngine):
 
     async def _prepare(self, batch: OutgoingBatch) -> None:
         transaction = self._require_writable(batch.transaction)
+        self._has_begun = True
         if batch.partition not in self._partitions:
             if not transaction.bumps_epochs:
                 await transactions.add_partitions(self._cluster, transaction, [batch.partition])
