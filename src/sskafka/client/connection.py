@@ -178,6 +178,7 @@ class BrokerConnection(asyncio.BufferedProtocol):
         self._writable.set()
         self._closed = asyncio.Event()
         self.on_lost: Callable[[BrokerConnection], None] | None = None
+        """Called when the connection ends. Not called when it is retired: that is no failure of the broker."""
         self._is_retired = False
         self.lost_by: Exception | None = None
         """The error that ended the connection, if it was one of the network."""
@@ -258,6 +259,10 @@ class BrokerConnection(asyncio.BufferedProtocol):
         if self._transport is not None and not self._closed.is_set():
             self._transport.close()
             await self._closed.wait()
+
+    async def wait_closed(self) -> None:
+        """Wait until an established connection has ended: lost, closed, aborted or retired."""
+        await self._closed.wait()
 
     def retire_after(self, lifetime_ms: int) -> None:
         """Close the connection before its session expires, once its requests are answered; 0: never.

@@ -203,12 +203,9 @@ class SocketProber:
 class _Held:
     def __init__(self, connection: BrokerConnection) -> None:
         self._connection = connection
-        self._ended = asyncio.Event()
-        connection.on_lost = lambda _: self._ended.set()
 
     async def lost(self) -> None:
-        if self._connection.is_open:
-            await self._ended.wait()
+        await self._connection.wait_closed()
 
     def drop(self) -> None:
         self._connection.abort("no longer needed")

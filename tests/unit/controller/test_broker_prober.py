@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fake_broker import HANG_UP, FakeBroker
 
-from sskafka.client.connection import Address, ConnectionOptions
+from sskafka.client.connection import Address, ConnectionOptions, connect
 from sskafka.controller.broker_watch import ProbeOutcome, SocketProber
 from sskafka.metadata.brokers.presence import ProbeResult
 from sskafka.metadata.brokers.registration import BrokerRegistration
@@ -82,6 +82,21 @@ def test_the_end_of_the_connection_is_noticed_at_once() -> None:
             broker.hang_up()
             async with asyncio.timeout(5):
                 await ended
+
+    run(scenario)
+
+
+def test_a_session_that_ends_ends_the_connection() -> None:
+    """A connection with SASL is closed before its session expires; the broker is then probed again."""
+
+    async def scenario() -> None:
+        async with answering(IDENTITY) as broker:
+            connection = await connect(broker.address, ConnectionOptions("node-2", 300, 300))
+            found = await prober()._identify(connection, registered_at(broker.address))
+            assert found.connection is not None
+            connection.retire_after(10)
+            async with asyncio.timeout(5):
+                await found.connection.lost()
 
     run(scenario)
 
