@@ -191,27 +191,37 @@ class ActiveController:
             self.queue_times.observe(begin_ns - since_ns)
             try:
                 decision = decide(draft)
+                batch = self._encode(decision.records, draft)
             except Exception as error:  # the caller of the decision receives the error
                 _refuse(answer, error)
                 continue
             finally:
                 self.processing_times.observe(perf_counter_ns() - begin_ns)
-            batches += self._replay(decision.records, draft, delta)
+            self._replay(decision.records, draft, delta)
+            batches += batch
             record_count += len(decision.records)
             answers.append((answer, decision.response))
         self._append(batches, record_count, draft, delta, answers)
 
-    def _replay(self, records: Sequence[MetadataRecord], draft: ClusterImage, delta: MetadataDelta) -> bytearray:
+    def _encode(self, records: Sequence[MetadataRecord], draft: ClusterImage) -> bytearray:
         """Return the batch of one decision: the log has either all of its records or none."""
         if not records:
             return bytearray()
-        now_ms, end_offset = self._clock.now_ms(), draft.next_offset + len(records)
-        encoded = [encode_record(record, draft.metadata_version) for record in records]
+        now_ms = self._clock.now_ms()
+        try:
+            encoded = [encode_record(record, draft.metadata_version) for record in records]
+            return build_batch([NewRecord(value=value, timestamp=now_ms) for value in encoded])
+        except Exception as error:  # boundary of one decision: nothing has been replayed yet
+            _log.exception("the records of a decision cannot be encoded")
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the change cannot be stored: {error}") from error
+
+    @staticmethod
+    def _replay(records: Sequence[MetadataRecord], draft: ClusterImage, delta: MetadataDelta) -> None:
+        end_offset = draft.next_offset + len(records)
         replayer = Replayer(draft, delta)
         for record in records:
             replayer.replay(record)
         draft.next_offset = end_offset
-        return build_batch([NewRecord(value=value, timestamp=now_ms) for value in encoded])
 
     def _append(
         self,

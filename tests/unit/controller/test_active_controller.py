@@ -14,7 +14,7 @@ from sskafka.metadata.delta import MetadataDelta
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.record_codec import decode_record, encode_record
 from sskafka.metadata.records import BeginTransactionRecord, FeatureLevelRecord, MetadataRecord, NoOpRecord, TopicRecord
-from sskafka.model.errors import ErrorCode
+from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.quorum.driver import QuorumDriver
 from sskafka.quorum.metadata_opening import MetadataError
 from sskafka.quorum.snapshots import StoredRecord, stored_records
@@ -168,6 +168,28 @@ def test_a_decision_that_raises_harms_nobody_else() -> None:
     error, response = asyncio.run(scenario())
     assert isinstance(error, LookupError)
     assert not isinstance(response, BaseException)
+
+
+def test_a_record_that_cannot_be_encoded_harms_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
+    def too_large(image: ClusterImage) -> ControllerResult[None]:
+        return ControllerResult([TopicRecord("ghost", bytes(16)), FeatureLevelRecord("feature", 2**40)], None)
+
+    async def scenario() -> tuple[list[object], ClusterImage]:
+        async with running(SimulatedDisk(), DATA) as node:
+            await register(node)
+            submit = node.plane.controller.submit
+            async with asyncio.timeout(10):
+                waiting = (create(node, "a"), submit(too_large), create(node, "b"))
+                outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+            return outcomes, image_of(node)
+
+    (first, refused, last), image = asyncio.run(scenario())
+    assert isinstance(refused, KafkaError)
+    assert refused.code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert not isinstance(first, BaseException)
+    assert not isinstance(last, BaseException)
+    assert sorted(image.topics_by_name) == ["a", "b"]
+    assert "the records of a decision cannot be encoded" in caplog.text
 
 
 def test_a_caller_that_gives_up_does_not_stop_the_round() -> None:
