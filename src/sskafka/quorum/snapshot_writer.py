@@ -98,6 +98,8 @@ class SnapshotWriter:
             self._on_failure(error)
         except StorageError as error:
             _log.warning("no snapshot of the metadata could be written: %s", error)
+        except Exception:  # task boundary: the log keeps everything, and the next snapshot may succeed
+            _log.exception("no snapshot of the metadata could be written")
 
     async def _write_batches(self, snapshot_id: SnapshotId, image: ClusterImage) -> None:
         batches = snapshot_batches(

@@ -10,7 +10,6 @@ under a temporary name first, so a file with a final name is complete.
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 from sskafka.metadata.record_codec import encode_record
@@ -29,7 +28,9 @@ from sskafka.wire.messages.control_records import SnapshotFooterRecord, Snapshot
 BOOTSTRAP_FILE = "bootstrap.checkpoint"
 UNFINISHED_SUFFIX = ".checkpoint.part"
 DAMAGED_SUFFIX = ".damaged"
-_RECORDS_PER_BATCH = 256
+_BATCH_RECORDS_MAX = 256
+_BATCH_BYTES_MAX = 1024 * 1024
+"""A batch of a snapshot is larger only if a single record is."""
 _NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
 
@@ -105,10 +106,24 @@ def snapshot_batches(
     yield control_batch(opening, now_ms=now_ms, leader_epoch=epoch)
     offset = len(opening)
     encoded = (NewRecord(value=encode_record(record, metadata_version), timestamp=now_ms) for record in records)
-    while batch := list(islice(encoded, _RECORDS_PER_BATCH)):
+    for batch in _in_batches(encoded):
         yield build_batch(batch, base_offset=offset, leader_epoch=epoch)
         offset += len(batch)
     yield control_batch([SnapshotFooterRecord()], now_ms=now_ms, base_offset=offset, leader_epoch=epoch)
+
+
+def _in_batches(records: Iterable[NewRecord]) -> Iterator[list[NewRecord]]:
+    batch: list[NewRecord] = []
+    size_bytes = 0
+    for record in records:
+        record_bytes = len(record.value or b"")
+        if batch and (len(batch) == _BATCH_RECORDS_MAX or size_bytes + record_bytes > _BATCH_BYTES_MAX):
+            yield batch
+            batch, size_bytes = [], 0
+        batch.append(record)
+        size_bytes += record_bytes
+    if batch:
+        yield batch
 
 
 def stored_records(batches: Buffer) -> Iterator[StoredRecord]:
