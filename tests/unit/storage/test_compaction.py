@@ -291,6 +291,23 @@ def test_a_full_key_map_ends_the_round_early_and_the_next_goes_on(log: Log) -> N
     assert [offset for offset, _, _ in pairs_of(log)] == list(range(40, 80))
 
 
+def test_a_tombstone_beyond_a_full_key_map_stays_until_its_key_is_read(disk: SimulatedDisk) -> None:
+    day_ms = 86_400_000
+    log = reopen(disk, LogConfig(cleanup_policy=("compact",), delete_retention_ms=day_ms))
+    put(log, (b"K", b"old value"), now_ms=NOW_MS)
+    roll(log)
+    fill(log, *(b"%d" % n for n in range(70)))
+    put(log, (b"K", None), now_ms=NOW_MS)
+    roll(log)
+    small = LIMITS._replace(map_bytes=24 * 31)
+    now_ms = NOW_MS
+    while compact(log, now_ms, small) is not None:
+        values = [value for _, key, value in pairs_of(log) if key == b"K"]
+        assert values in ([b"old value", None], [None], []), "the deleted value is back"
+        now_ms += day_ms + 1
+    assert b"K" not in [key for _, key, _ in pairs_of(log)]
+
+
 def test_a_key_map_too_small_for_one_batch_says_so(disk: SimulatedDisk) -> None:
     log = reopen(disk, LogConfig(cleanup_policy=("compact",)))
     put(log, *[(b"%d" % n, b"") for n in range(100)], now_ms=NOW_MS)

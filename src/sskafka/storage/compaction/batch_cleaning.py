@@ -132,7 +132,8 @@ class BatchCleaning:
         if not self.keys.may_have_last(header.base_offset, header.last_offset):
             return None
         data = payload(batch, header)
-        keeps_tombstones = not self._is_horizon_over(header)
+        # Keys beyond the end were not read: an older record of such a key stays, and would be its last one again.
+        keeps_tombstones = header.last_offset >= self.keys.end_offset or not self._is_horizon_over(header)
         base_offset, is_last = header.base_offset, self.keys.is_last
         kept = [
             span
