@@ -118,10 +118,10 @@ class ForgetsItsOwnIntent(CommitProtocol):
 class TrustsItsMemory(CommitProtocol):
     """A process that was fenced takes the driver's id again, and decides by what it knew before."""
 
-    def commit(self, attempt: Attempt, epoch: int | None) -> Steps[Decision]:
+    def commit(self, attempt: Attempt, epoch: int | None, now_ms: float) -> Steps[Decision]:
         if self._kept is not None:
             self._kept = self._kept[0], (yield FenceDriver())
-        return (yield from super().commit(attempt, epoch))
+        return (yield from super().commit(attempt, epoch, now_ms))
 
 
 class CommitsPartsInTheBackground(CommitProtocol):

@@ -73,10 +73,6 @@ class Simulation:
         """Whether a task has no rows."""
         return (batch, slot) in self._empty
 
-    def sweeps_after(self, batch: int) -> bool:
-        """Whether the sink looks for leftovers after a batch though it knows of none."""
-        return batch >= BATCHES
-
     def rows(self) -> set[str]:
         slots = [(batch, slot) for batch in range(self.batches) for slot in self.slots_of(batch)]
         return {row for slot in slots if slot not in self._empty for row in rows_of(*slot)}
@@ -94,7 +90,8 @@ class Simulation:
         return World(rng, two_phase=two_phase)
 
     def protocol(self, owner: Owner) -> CommitProtocol:
-        return self.protocol_class(query_of(owner))
+        """As long as there are faults, processes have looked for leftovers a moment ago, and do so if they must."""
+        return self.protocol_class(query_of(owner), self.world.now_ms if self.world.faults else None)
 
     def next_number(self) -> int:
         self._number += 1
@@ -174,7 +171,7 @@ class Simulation:
             copy = self.protocol_class(query_of(Owner(f"copy{number}"), "a copy of the checkpoint"))
             late = Attempt(decision.batch + 1, (Part(self.world.initialize("0-late-0"), 0),))
             epoch = choices.randrange(decision.epoch)
-            refused = [superseded.commit(late, epoch), superseded.abort(late, epoch), copy.claim(), copy.recover()]
+            refused = [superseded.commit(late, epoch, 0), superseded.abort(late, epoch), copy.claim(), copy.recover()]
             if run != "nobody":
                 refused.append(superseded.claim())
             with suppress(*Failures):

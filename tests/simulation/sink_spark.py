@@ -131,7 +131,7 @@ class SparkRun:
         parts = tuple(one.part for one in found if one.part is not None)
         epoch = next((one.epoch for one in found if one.epoch is not None), None)
         handed = next((one.handed for one in found if one.handed is not None), None)
-        had_failures = any(one.number > 0 for one in found) or self.simulation.sweeps_after(batch)
+        had_failures = any(one.number > 0 for one in found)
         return Attempt(batch, parts, "", had_failures, handed, len(found)), epoch
 
     def _start_commit(self, batch: int, attempt: Attempt, epoch: int | None) -> Actor:
@@ -144,7 +144,7 @@ class SparkRun:
         left = self.simulation.take_handover() if attempt.handed is None else None
         if left is not None:
             protocol.take_back(left)
-        committing = self.start(f"commit {batch}", protocol.commit(attempt, epoch))
+        committing = self.start(f"commit {batch}", protocol.commit(attempt, epoch, self.world.now_ms))
         self._committer = protocol, committing
         return committing
 

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from sskafka.client.errors import UnknownTopicError
 from sskafka.client.transactions import Transaction, add_partitions, describe, end
 from sskafka.model.errors import KafkaError
 from sskafka.model.ids import TopicPartition
-from sskafka.pipelines.connector import commit_log, sink
+from sskafka.pipelines.connector import commit_log, producing, sink
 from sskafka.pipelines.connector.commit_log import CommitLog
 from sskafka.pipelines.connector.commit_protocol import Attempt
 from sskafka.pipelines.connector.committing import Committer, cluster_committer, prefix_of
@@ -461,3 +461,17 @@ def test_a_batch_of_a_job_is_committed_once_whoever_writes_it_again(
         assert query.seen(6) == [1, 2, 3, 4, 5, 6]
     finally:
         close_kept_sessions()
+
+
+def test_a_task_that_fails_ends_its_transaction(
+    query: Query, session: ClusterSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(producing, "_COLLECTED_BYTES_MAX", 0)
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"value": [b"1"]})
+        raise ValueError("a row is wrong")
+
+    with pytest.raises(ValueError, match="a row is wrong"):
+        sink._write(query.options, "fails", rows(), 0, two_phase=True)
+    wait_for_state(session, "fails", "CompleteAbort")

@@ -24,6 +24,7 @@ from sskafka.pipelines.connector.errors import (
 from sskafka.pipelines.connector.options import BOOTSTRAP, sink_options
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.transactions import transactional_id
+from sskafka.runtime.clock import SystemClock
 
 PREFIX, QUERY_ID = "q", "query-1"
 BATCHES = 3
@@ -554,3 +555,24 @@ def test_a_driver_whose_request_was_sent_again_is_fenced_before_it_writes_again(
     assert sorted(cluster.topic) == ["0/0", "1/0", "2/0"]
     assert (epochs[1] == epochs[0]) != loses_answers
     assert (committer.hand_over() is None) == loses_answers
+
+
+class ManualClock(SystemClock):
+    passed_ms = 0.0
+
+    def monotonic_ms(self) -> float:
+        return self.passed_ms
+
+
+def test_leftovers_of_attempts_that_nobody_knows_of_are_aborted_after_a_minute() -> None:
+    """Batches may take an hour each, and readers wait for a two-phase transaction as long as it is open."""
+    cluster, clock = Cluster(), ManualClock()
+    query = SparkQuery(cluster)
+    committer = Committer(cluster, cluster, PREFIX, Query(QUERY_ID, "q", Owner(RUN)), clock)
+    left = []
+    for batch, passed_ms in enumerate((0, 30_000, 20_000, 20_000, 20_000)):
+        clock.passed_ms += passed_ms
+        unknown = query.write(RUN, batch, 1).transaction.transactional_id
+        committer.commit(Attempt(batch, (query.write(RUN, batch, 0),)))
+        left.append(unknown in cluster.open)
+    assert left == [False, True, True, False, True]

@@ -8,7 +8,7 @@ import pytest
 
 from sskafka.client.transactions import Transaction
 from sskafka.model.ids import TopicPartition
-from sskafka.pipelines.connector.commit_effects import CommitDriver, FenceDriver, PeekDecision, Written
+from sskafka.pipelines.connector.commit_effects import AbortLeftovers, CommitDriver, FenceDriver, PeekDecision, Written
 from sskafka.pipelines.connector.commit_protocol import Attempt, CommitProtocol, Handover, Query
 from sskafka.pipelines.connector.decision import Decision, Fate, Owner, Part, Phase
 from sskafka.pipelines.connector.handover import HandoverFile
@@ -124,10 +124,11 @@ def test_nothing_is_handed_over_after_a_batch_of_several_tasks_of_which_one_had_
     assert written is not None
     for tasks in (1, 2):
         committing = protocol()
-        steps = committing.commit(NEXT._replace(handed=Handover(written, DRIVER), tasks=tasks), 4)
+        steps = committing.commit(NEXT._replace(handed=Handover(written, DRIVER), tasks=tasks), 4, 0)
         assert next(steps) == CommitDriver(DRIVER)
+        assert steps.send(Written.ONCE) == AbortLeftovers(4)
         with pytest.raises(StopIteration):
-            steps.send(Written.ONCE)
+            steps.send(None)
         assert (committing.hand_over() is None) == (tasks > 1)
 
 
@@ -136,11 +137,12 @@ def test_nothing_is_kept_if_the_commit_had_to_be_sent_again() -> None:
     written = protocol().decided_with_rows(LAST, 4, NEXT)
     assert written is not None
     committing = protocol()
-    steps = committing.commit(NEXT._replace(handed=Handover(written, DRIVER)), 4)
+    steps = committing.commit(NEXT._replace(handed=Handover(written, DRIVER)), 4, 0)
     next(steps)
+    assert steps.send(Written.RESENT) == AbortLeftovers(4)
     with pytest.raises(StopIteration):
-        steps.send(Written.RESENT)
+        steps.send(None)
     assert committing.hand_over() is None
-    again = committing.commit(Attempt(10, (Part(Transaction("q-4-p-0", 8, 0)),)), 4)
+    again = committing.commit(Attempt(10, (Part(Transaction("q-4-p-0", 8, 0)),)), 4, 0)
     assert next(again) == PeekDecision()
     assert again.send(written) == FenceDriver()

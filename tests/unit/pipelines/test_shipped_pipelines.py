@@ -50,6 +50,15 @@ def test_a_pipeline_is_pointed_at_other_topics_and_places() -> None:
         wired(pipeline, locations={"delta": "a"})
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"topics": {"clicks": "sessions"}}, {"locations": {"topic": "clicks"}}, {"topics": {"clicks": "x-dead-letters"}}],
+)
+def test_options_that_make_a_pipeline_read_what_it_writes_are_refused(options: dict[str, dict[str, str]]) -> None:
+    with pytest.raises(WiringError, match="clicks: the pipeline reads and writes"):
+        wired(load_shipped("sessions"), name="x", **options)
+
+
 def test_names_apart_share_no_topic() -> None:
     first, second = (apart(load_shipped("sessions"), token) for token in ("one", "two"))
     assert topics_of(first) == {"clicks": "sessions-clicks-one"}

@@ -79,6 +79,8 @@ from sskafka.pipelines.connector.errors import (
 
 TRIES_MAX = 30
 """Number of times that an operation starts over because another process has taken the driver's id."""
+SWEEP_AFTER_MS = 60_000
+"""Time after which a commit looks for leftovers, though it knows of none. Spark does not tell of all attempts."""
 PEEKS_MAX = 5
 """Number of times that a process looks again, because the new location of its checkpoint may not be visible yet."""
 
@@ -114,7 +116,7 @@ class Attempt(NamedTuple):
     parts: tuple[Part, ...] = ()
     offsets: str = ""
     had_failures: bool = False
-    """Whether a task of the batch was attempted more than once."""
+    """Whether a task of the batch is known to have been attempted more than once."""
     handed: Handover | None = None
     """What a task returns that has written its part in the driver's transaction."""
     tasks: int = 1
@@ -135,7 +137,8 @@ class Plan(NamedTuple):
 
 
 class CommitProtocol:
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: Query, swept_at_ms: float | None = None) -> None:
+        """`swept_at_ms`: when a commit of this process looked for leftovers."""
         self._query = query
         self._kept: tuple[Decision, Transaction] | None = None
         """The last decision that this process wrote, and the driver's transaction with which it wrote."""
@@ -143,6 +146,9 @@ class CommitProtocol:
         """The outcome of the batch that this process has committed last, until `record` writes it."""
         self._had_one_task = True
         """Whether the last batch that this process has committed had one task."""
+        self._swept_at_ms = swept_at_ms
+        self._now_ms = 0.0
+        """When the last commit of this process began."""
 
     # -- ownership of a query
 
@@ -312,12 +318,17 @@ class CommitProtocol:
 
     # -- committing a batch
 
-    def commit(self, attempt: Attempt, epoch: int | None) -> Steps[Decision]:
+    def commit(self, attempt: Attempt, epoch: int | None, now_ms: float) -> Steps[Decision]:
         """Decide the batch and commit its parts. `epoch` is the epoch of the tasks; None if no task wrote a record.
 
+        Leftovers are aborted if a task is known to have failed, or has failed without anybody noticing perhaps: Spark
+        counts the attempts of a repeated stage from 0 again, and does not name those that lost against another one.
         The caller runs `record` afterwards, and before the next `commit` of this object."""
         self._unrecorded = None
         self._had_one_task = attempt.tasks == 1
+        self._now_ms = now_ms
+        if self._swept_at_ms is None or now_ms - self._swept_at_ms > SWEEP_AFTER_MS:
+            attempt = attempt._replace(had_failures=True)
         if epoch is None:
             epoch = yield from self.claim()
         if not attempt.parts and (yield from self._has_nothing_to_do(epoch)):
@@ -461,9 +472,11 @@ class CommitProtocol:
             self._kept = unrecorded if unrecorded[0].swept else None
 
     def _carry_out(self, intent: Decision, driver: Transaction, plan: Plan, attempt: Attempt) -> Steps[Decision]:
-        if not plan.drop and not attempt.had_failures:
+        if not plan.drop:
             outcome = yield from self._parts_committed(intent)
             if outcome.is_committed:
+                if attempt.had_failures:
+                    yield from self._abort_leftovers(outcome.epoch)
                 self._unrecorded = outcome, driver
                 return outcome
         settled, driver = yield from self._settle(intent, driver)
@@ -471,9 +484,13 @@ class CommitProtocol:
         if settled.phase is Phase.PARTIAL:
             raise self._failed(settled)
         if attempt.had_failures:
-            yield AbortLeftovers(settled.epoch)
+            yield from self._abort_leftovers(settled.epoch)
         self._kept = (settled, driver) if settled.swept else None
         return settled
+
+    def _abort_leftovers(self, epoch: int) -> Steps[None]:
+        yield AbortLeftovers(epoch)
+        self._swept_at_ms = self._now_ms
 
     def _abort_parts(self, parts: Sequence[Part]) -> Steps[None]:
         for part in parts:
@@ -520,7 +537,7 @@ class CommitProtocol:
         if not committed:
             return (yield from self._outcome_of_handed(attempt, epoch))
         if attempt.had_failures:
-            yield AbortLeftovers(written.epoch)
+            yield from self._abort_leftovers(written.epoch)
         self._kept = (written, driver) if committed is Written.ONCE else None
         return written
 

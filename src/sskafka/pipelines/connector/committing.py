@@ -43,6 +43,7 @@ from sskafka.pipelines.connector.transactions import (
     open_transaction_of,
     open_transactions,
 )
+from sskafka.runtime.clock import Clock, SystemClock
 
 T = TypeVar("T")
 
@@ -205,8 +206,16 @@ async def _together(requests: Sequence[Callable[[], Coroutine[Any, Any, T]]]) ->
 class Committer:
     """The operations of the protocol for one query."""
 
-    def __init__(self, coordinator: Coordinator, log: DecisionLog, prefix: str, query: Query) -> None:
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        log: DecisionLog,
+        prefix: str,
+        query: Query,
+        clock: Clock | None = None,
+    ) -> None:
         self._coordinator = coordinator
+        self._clock = clock or SystemClock()
         self._log = log
         self._prefix = prefix
         self._protocol = CommitProtocol(query)
@@ -232,7 +241,7 @@ class Committer:
         """Commit a batch. Its rows are visible; `record` must follow, and may run while Spark begins the next batch."""
         if attempt.handed is not None:
             self._continue_with(attempt.handed)
-        return self._done(self._protocol.commit(attempt, epoch))
+        return self._done(self._protocol.commit(attempt, epoch, self._clock.monotonic_ms()))
 
     @property
     def has_unrecorded(self) -> bool:

@@ -5,6 +5,8 @@ Each batch has the producer's id, epoch and sequence, so that the broker drops d
 AddPartitionsToTxn precedes the first batch of a partition.
 """
 
+import asyncio
+import logging
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -15,9 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sskafka.client.cluster import Cluster
-from sskafka.client.errors import raise_for
+from sskafka.client.errors import ClientError, raise_for
 from sskafka.client.transactions import Transaction, add_partitions
 from sskafka.model.buffers import Buffer
+from sskafka.model.errors import KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.binary_columns import Numbers, binary_or_nulls
 from sskafka.pipelines.connector.commit_log import CommitLog
@@ -35,13 +38,17 @@ from sskafka.pipelines.connector.encode import (
 from sskafka.pipelines.connector.errors import ConnectorError
 from sskafka.pipelines.connector.options import SinkOptions
 from sskafka.pipelines.connector.partitioning import partition_numbers
-from sskafka.pipelines.connector.transactions import begin, begin_without_timeout
+from sskafka.pipelines.connector.transactions import begin, begin_without_timeout, fence
 from sskafka.records.compression import Compression
 from sskafka.records.record import Headers
 from sskafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 _COLLECTED_BYTES_MAX = 16 * 1024 * 1024
 _SEQUENCE_MASK = 0x7FFFFFFF
+_ABANDONED_WITHIN_S = 5
+"""Brokers that are not available must not keep Spark from starting the next attempt."""
+
+logger = logging.getLogger(__name__)
 
 
 class TaskProducer:
@@ -146,6 +153,16 @@ class TaskProducer:
             self._sequences[one] = (self._sequences.get(one, 0) + count) & _SEQUENCE_MASK
         was_resent = self._cluster.unanswered != unanswered
         return Handover(decision, identity, tuple(self._sequences.items()), was_resent)
+
+    async def abandon(self) -> None:
+        """Abort the transaction of this task, if it has begun one. If that fails, the commit of the batch does it."""
+        if self.transaction is None:
+            return
+        try:
+            async with asyncio.timeout(_ABANDONED_WITHIN_S):
+                await fence(self._cluster, self.transaction)
+        except (ClientError, KafkaError, TimeoutError) as error:
+            logger.warning("%s stays open for now: %s", self.transaction.transactional_id, error)
 
     async def _prepare(self, partitions: Iterable[TopicPartition]) -> Transaction:
         if self._identity is None:

@@ -42,8 +42,6 @@ HEADERS_TYPE_NAME = "array<struct<key:string,value:binary>>"
 
 SMALL_BYTES_MAX = 1 << 20
 """Largest part that is collected to be written in the driver's transaction."""
-SWEEP_EVERY = 32
-"""Number of batches between sweeps. An unknown attempt of a task may have left a transaction open."""
 
 _QUERY_ID = "sql.streaming.queryId"
 _BATCH_ID = "streaming.sql.batchId"
@@ -138,13 +136,17 @@ def _write(
     *,
     two_phase: bool = False,
 ) -> TaskProducer:
-    """Write all rows and flush; the transaction, if any, stays open."""
+    """Write all rows and flush; the transaction, if any, stays open. If that fails, nobody will commit it: end it."""
     skip_imported_objects()
 
     async def work(producer: TaskProducer) -> TaskProducer:
-        for batch in batches:
-            await producer.write(batch)
-        await producer.flush()
+        try:
+            for batch in batches:
+                await producer.write(batch)
+            await producer.flush()
+        except Exception:
+            await producer.abandon()
+            raise
         return producer
 
     with kept_session(options.bootstrap, options.connection) as session:
@@ -300,7 +302,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def _attempt(self, written: Sequence[TaskWritten], batch: int) -> Attempt:
         parts = tuple(one.part for one in written if one.part is not None)
         offsets = offsets_digest(self._options.checkpoint, batch)
-        had_failures = any(one.attempt > 0 for one in written) or batch % SWEEP_EVERY == 0
+        had_failures = any(one.attempt > 0 for one in written)
         handed = next((one.handed for one in written if one.handed is not None), None)
         return Attempt(batch, parts, offsets, had_failures, handed, len(written))
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import PlainValidator, TypeAdapter
 
 from sskafka.client.config import ConnectionConfig
-from sskafka.model.pipeline_events import DEAD_LETTERS_QUERY
+from sskafka.model.pipeline_events import DEAD_LETTERS_QUERY, EVENTS_TOPIC
 from sskafka.pipelines.connector.client_properties import (
     as_options,
     pipeline_connection,
@@ -20,7 +20,7 @@ from sskafka.pipelines.connector.client_properties import (
     secret_values,
 )
 from sskafka.pipelines.connector.option_reader import PROPERTY_PREFIX
-from sskafka.pipelines.connector.options import Guarantee
+from sskafka.pipelines.connector.options import CONTROL_TOPIC, Guarantee
 from sskafka.pipelines.connector.selection import Connector
 from sskafka.pipelines.files.document import Fields, Location, path_text, read_document
 from sskafka.pipelines.files.expectation import RowExpectations
@@ -147,6 +147,15 @@ class Pipeline(FileModel):
     def has_dead_letters(self) -> bool:
         return any(source.has_dead_letters for source in self.sources)
 
+    @property
+    def written_topics(self) -> list[str]:
+        """The topics that a run writes: those of sinks and dead letters, commit decisions and events."""
+        sinks = [sink for sink in self.sinks if isinstance(sink, TopicSink)]
+        if self.has_dead_letters:
+            sinks.append(TopicSink(DEAD_LETTERS, self.dead_letter_topic))
+        decisions = [CONTROL_TOPIC] if any(sink.guarantee == Guarantee.EXACTLY_ONCE for sink in sinks) else []
+        return list(dict.fromkeys([*(sink.topic for sink in sinks), *decisions, EVENTS_TOPIC]))
+
     def resolved(self, location: str) -> str:
         """Return a path relative to the directory of the file as an absolute path; URLs are returned unchanged."""
         if "://" in location:
@@ -191,12 +200,17 @@ class Pipeline(FileModel):
             yield ("checkpoint",), text
         for name, text in property_problems(self.kafka):
             yield ("kafka", name) if name else ("kafka",), text
-        topics = {topic for source in self.sources for topic in source.topics}
-        if self.dead_letter_topic in topics:
-            yield ("dead_letters",), f"{self.dead_letter_topic!r} is a source of the same pipeline"
-        for sink in self.sinks:
-            if isinstance(sink, TopicSink) and sink.topic in topics:
-                yield ("sinks",), f"the topic {sink.topic!r} is read and written: the pipeline would never end"
+        yield from self.loops()
+
+    def loops(self) -> Iterator[tuple[Location, str]]:
+        """Report topics that the pipeline reads and writes."""
+        for source in self.sources:
+            own = [topic for topic in self.written_topics if source.reads(topic)]
+            text = f"the pipeline reads and writes {', '.join(own)}, so it would never end"
+            if own and source.pattern:
+                yield ("sources", source.name), f"{text}; exclude it: `pattern: {source.pattern_without(own)}`"
+            elif own:
+                yield ("sources", source.name), f"{text}; read another topic, or write to another one"
 
     def _transform_problems(self) -> Iterator[tuple[Location, str]]:
         tables = [source.name for source in self.sources]

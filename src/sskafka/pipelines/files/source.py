@@ -159,6 +159,15 @@ class Source(FileModel):
             return "subscribePattern", f"^(?:{self.pattern})$"
         return "subscribe", ",".join(self.topics)
 
+    def reads(self, topic: str) -> bool:
+        """Return whether the topic belongs to the source now, or will when it is created."""
+        return re.search(self.subscription[1], topic) is not None if self.pattern else topic in self.topics
+
+    def pattern_without(self, topics: list[str]) -> str:
+        """Return the pattern without these topics, for Python and for Java."""
+        excluded = "|".join(topic.replace(".", r"\.") for topic in topics)
+        return f"(?!(?:{excluded})$)(?:{self.pattern})"
+
     @property
     def has_dead_letters(self) -> bool:
         """Whether records of this source can go to the dead-letter topic."""

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sskafka.client.admin import NewTopic
-from sskafka.model.pipeline_events import EVENTS_TOPIC
-from sskafka.pipelines.connector.options import BOOTSTRAP, CONTROL_TOPIC, Guarantee, source_options
+from sskafka.pipelines.connector.options import BOOTSTRAP, source_options
 from sskafka.pipelines.connector.planning import ClusterSession, Planner
 from sskafka.pipelines.connector.topics import create_topics, replica_notice
 from sskafka.pipelines.files.pipeline import Pipeline
@@ -176,16 +175,9 @@ def prepare_topics(cluster: ClusterSession, pipeline: Pipeline, bootstrap: str, 
         Planner(planning_options(pipeline, source, bootstrap), cluster).partitions()
     create_topics(cluster, [NewTopic(sink.topic, sink.partitions or -1) for sink in topic_sinks(pipeline)])
     EventLog(cluster, bootstrap).create()
-    notice = replica_notice(cluster, written_topics(pipeline), bootstrap)
+    notice = replica_notice(cluster, pipeline.written_topics, bootstrap)
     if notice:
         tell(notice)
-
-
-def written_topics(pipeline: Pipeline) -> list[str]:
-    """Return the topics that a run writes: those of sinks and dead letters, commit decisions and events."""
-    sinks = list(topic_sinks(pipeline))
-    decisions = [CONTROL_TOPIC] if any(sink.guarantee == Guarantee.EXACTLY_ONCE for sink in sinks) else []
-    return [*(sink.topic for sink in sinks), *decisions, EVENTS_TOPIC]
 
 
 def planning_options(pipeline: Pipeline, source: Source, bootstrap: str) -> Any:

@@ -10,7 +10,7 @@ from sskafka.pipelines.files.source import Source
 
 
 class WiringError(Exception):
-    """The pipeline has no such table or sink."""
+    """The pipeline has no such table or sink, or would read what it writes."""
 
 
 def wired(
@@ -26,12 +26,15 @@ def wired(
     topics, locations = topics or {}, locations or {}
     _check("table", topics, [source.name for source in pipeline.sources])
     _check("sink", locations, [sink.name for sink in pipeline.sinks])
-    return replace(
+    changed = replace(
         pipeline,
         name=name or pipeline.name,
         sources=tuple(_source(source, topics.get(source.name)) for source in pipeline.sources),
         sinks=tuple(_sink(sink, locations.get(sink.name)) for sink in pipeline.sinks),
     )
+    for (*_, table), problem in changed.loops():
+        raise WiringError(f"{table}: {problem}")
+    return changed
 
 
 def _check(kind: str, names: Mapping[str, str], known: list[str]) -> None:
