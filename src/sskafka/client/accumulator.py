@@ -155,6 +155,12 @@ class Accumulator:
                 self.waiting_bytes -= batch.size_bytes - BatchBuilder().size_bytes
             self._queues[partition] = deque(batch for batch in queue if batch.is_in_flight)
 
+    def fail(self, error: Exception) -> None:
+        """Fail the delivery futures of all records. The batches stay, because they were not delivered."""
+        for queue in self._queues.values():
+            for batch in queue:
+                batch.fail(error)
+
     def cancel(self) -> None:
         """Drop all batches and cancel the delivery futures of their records."""
         for queue in self._queues.values():

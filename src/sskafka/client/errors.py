@@ -57,6 +57,10 @@ class ConfigError(ClientError, ValueError):
     """A client property is unknown or has an invalid value."""
 
 
+class ProducerClosedError(ClientError):
+    """The producer was closed while a record waited to be buffered, or before."""
+
+
 class NoOffsetForPartitionError(ClientError):
     """A position is out of range and `auto.offset.reset` is `none`."""
 

@@ -22,6 +22,7 @@ from sskafka.client.config import ProducerConfig
 from sskafka.client.errors import (
     BrokerUnavailableError,
     ClientError,
+    ProducerClosedError,
     RequestTimeoutError,
     UnknownTopicError,
     is_retriable,
@@ -119,8 +120,10 @@ class ProducerEngine:
         sender, self._sender = self._sender, None
         for task in (sender, *self._requests):
             task.cancel()
-        await asyncio.gather(sender, *self._requests, return_exceptions=True)
-        self._accumulator.cancel()
+        try:
+            await asyncio.gather(sender, *self._requests, return_exceptions=True)
+        finally:
+            self._accumulator.cancel()
 
     async def send(
         self,
@@ -143,6 +146,7 @@ class ProducerEngine:
         while self._accumulator.waiting_bytes and self._is_full(size_bytes):
             await self._until_progress()
         chosen = TopicPartition(topic, await self.choose_partition(topic, key, partition))
+        self._running_sender()
         created = self._cluster.clock.now_ms() if timestamp is None else timestamp
         now_ms = self._cluster.clock.monotonic_ms()
         future, began_batch = self._accumulator.append(chosen, key, value, headers, created, now_ms, transaction)
@@ -164,14 +168,24 @@ class ProducerEngine:
         return self._accumulator.waiting_bytes + size_bytes > self.config.buffer_memory
 
     async def _until_progress(self) -> None:
-        """Wait until a batch completes; raise the sender's exception if the sender task has died."""
-        assert self._sender is not None, "the producer is not started"
+        """Wait until a batch completes; raise if the sender ends."""
+        sender = self._running_sender()
         self._progress.clear()
         progress = asyncio.ensure_future(self._progress.wait())
-        await asyncio.wait((progress, self._sender), return_when=asyncio.FIRST_COMPLETED)
-        progress.cancel()
-        if self._sender.done():
-            self._sender.result()
+        try:
+            await asyncio.wait((progress, sender), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            progress.cancel()
+        self._running_sender()
+
+    def _running_sender(self) -> asyncio.Task[None]:
+        """Return the sender task; raise its exception if it has died, and ProducerClosedError if it was stopped."""
+        sender = self._sender
+        if sender is None or sender.cancelled():
+            raise ProducerClosedError("the producer is closed, or was never started")
+        if sender.done():
+            sender.result()
+        return sender
 
     # Partitioning
 
@@ -201,6 +215,13 @@ class ProducerEngine:
     # Sending
 
     async def _run(self) -> None:
+        try:
+            await self._send_batches()
+        except Exception as error:
+            self._accumulator.fail(error)
+            raise
+
+    async def _send_batches(self) -> None:
         while True:
             self._wake.clear()
             wait_ms = self._until_next_ready()

@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 from fake_broker import HANG_UP, FakeBroker
+from scripted_cluster import ScriptedCluster
+from virtual_loop import run_virtually
 
 from sskafka.client.cluster import Cluster
 from sskafka.client.config import ConnectionConfig, ProducerConfig
-from sskafka.client.errors import ConfigError, ConnectionLostError, UnknownTopicError
+from sskafka.client.errors import ConfigError, ConnectionLostError, ProducerClosedError, UnknownTopicError
 from sskafka.client.producer import ProducerEngine
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
@@ -443,3 +445,50 @@ def test_a_failure_of_the_sender_task_is_raised() -> None:
 
     with pytest.raises(ZeroDivisionError):
         run(PartitionLog(), scenario, ProducerConfig())
+
+
+def test_the_records_of_a_sender_that_has_died_fail() -> None:
+    async def scenario(producer: ProducerEngine) -> None:
+        async def broken() -> dict[int, list[Any]]:
+            raise ZeroDivisionError
+
+        producer._take_ready = broken  # type: ignore[method-assign]
+        with pytest.raises(ZeroDivisionError):
+            await (await producer.send("t", b"x"))
+        with pytest.raises(ZeroDivisionError):
+            await producer.send("t", b"x")
+        await producer.abort()
+
+    run(PartitionLog(), scenario, ProducerConfig())
+
+
+def test_a_producer_that_closes_refuses_records_that_wait_for_metadata() -> None:
+    cluster = ScriptedCluster()
+
+    async def work() -> None:
+        async with cluster.client() as client:
+            producer = ProducerEngine(client)
+            producer.start()
+            sending = asyncio.create_task(producer.send("t", b"late"))
+            await asyncio.sleep(0.001)
+            await producer.close()
+            with pytest.raises(ProducerClosedError):
+                await sending
+
+    run_virtually(work())
+
+
+def test_a_producer_that_stops_refuses_records_that_wait_for_the_buffer() -> None:
+    cluster = ScriptedCluster()
+
+    async def work() -> None:
+        async with cluster.client() as client:
+            producer = ProducerEngine(client, ProducerConfig(buffer_memory=1100, linger_ms=1000))
+            producer.start()
+            await producer.send("t", bytes(1000))
+            waiting = asyncio.gather(producer.send("t", bytes(1000)), producer.flush(), return_exceptions=True)
+            await asyncio.sleep(0)
+            await producer.abort()
+            assert [type(outcome) for outcome in await waiting] == [ProducerClosedError] * 2
+
+    run_virtually(work())
