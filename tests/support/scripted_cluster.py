@@ -65,9 +65,11 @@ from sskafka.wire.messages.txn_offset_commit import (
 
 ADDRESS = Address("broker", 9092)
 OFFSETS = TopicPartition("__consumer_offsets", 0)
+TOPIC_ID = b"t" * 16
 FIRST_END_VERSION_MAX = 4
 FIRST_OFFSETS_VERSION_MAX = 4
 FIRST_PRODUCE_VERSION_MAX = 11
+FIRST_PRODUCE_VERSION_WITH_IDS = 13
 
 
 class Fate(NamedTuple):
@@ -153,7 +155,7 @@ class ScriptedCluster:
             MetadataResponsePartition(partition_index=number, leader_id=1, replica_nodes=[1], isr_nodes=[1])
             for number in range(len(self.partitions))
         ]
-        known = [MetadataResponseTopic(name=name, topic_id=b"t" * 16, partitions=partitions) for name in names]
+        known = [MetadataResponseTopic(name=name, topic_id=TOPIC_ID, partitions=partitions) for name in names]
         unknown = [MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name) for name in names]
         broker = MetadataResponseBroker(node_id=1, host=ADDRESS.host, port=ADDRESS.port)
         return MetadataResponse(brokers=[broker], controller_id=1, topics=unknown if self.is_behind() else known)
@@ -167,7 +169,9 @@ class ScriptedCluster:
                 header = read_header(data.records)
                 self.attempts.append(header)
                 partition = TopicPartition("t", data.index)
-                refusal = fate.refusal or self._verified(request, partition, header, version)
+                is_unknown = version >= FIRST_PRODUCE_VERSION_WITH_IDS and topic.topic_id != TOPIC_ID
+                unknown = ErrorCode.UNKNOWN_TOPIC_ID if is_unknown else ErrorCode.NONE
+                refusal = fate.refusal or unknown or self._verified(request, partition, header, version)
                 values = [record.value or b"" for record in decode_records(data.records, header)]
                 error, offset = (refusal, -1) if refusal else self._append(partition, header, values)
                 answers.append(PartitionProduceResponse(data.index, fate.failure or error, offset))

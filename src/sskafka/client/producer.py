@@ -30,7 +30,7 @@ from sskafka.client.errors import (
     raise_for,
 )
 from sskafka.model.errors import ErrorCode, KafkaError
-from sskafka.model.ids import TopicPartition
+from sskafka.model.ids import ZERO_UUID, TopicPartition
 from sskafka.records.builder import encoded_size_max
 from sskafka.records.compression import Compression
 from sskafka.records.partitioner import partition_for_key
@@ -312,14 +312,16 @@ class ProducerEngine:
     ) -> dict[TopicPartition, PartitionProduceResponse]:
         connection = await self._cluster.connection_to(leader)
         timeout_ms = self._cluster.config.request_timeout_ms
-        request, newest = self._produce_request(timeout_ms, self._topic_data(batches))
+        topics = self._topic_data(batches)
+        request, newest = self._produce_request(timeout_ms, topics)
         if self._acks == 0:
             await connection.send(request)
             return {batch.partition: PartitionProduceResponse(base_offset=-1) for batch in batches}
         version = connection.version_for(ProduceRequest, at_most=newest)
         response = await connection.request(request, ProduceResponse, version=version, timeout_ms=timeout_ms)
+        names = {topic.topic_id: topic.name for topic in topics}
         return {
-            TopicPartition(topic.name or self._cluster.view.topic_name(topic.topic_id) or "", answer.index): answer
+            TopicPartition(topic.name or names.get(topic.topic_id, ""), answer.index): answer
             for topic in response.responses
             for answer in topic.partition_responses
         }
@@ -332,7 +334,8 @@ class ProducerEngine:
         topics: dict[str, TopicProduceData] = {}
         for batch in batches:
             name, index = batch.partition
-            topic_id = self._cluster.view.topics[name].topic_id
+            known = self._cluster.view.topics.get(name)  # another request may have lost it since the leader was found
+            topic_id = known.topic_id if known is not None else ZERO_UUID
             topic = topics.setdefault(name, TopicProduceData(name=name, topic_id=topic_id))
             topic.partition_data.append(PartitionProduceData(index=index, records=batch.encoded(self._codec)))
         return list(topics.values())

@@ -1,4 +1,5 @@
 import asyncio
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -492,3 +493,23 @@ def test_a_producer_that_stops_refuses_records_that_wait_for_the_buffer() -> Non
             assert [type(outcome) for outcome in await waiting] == [ProducerClosedError] * 2
 
     run_virtually(work())
+
+
+def test_a_topic_that_metadata_has_lost_in_the_meantime_is_looked_up_again() -> None:
+    cluster = ScriptedCluster()
+
+    async def work() -> None:
+        async with cluster.client() as client, ProducerEngine(client) as producer:
+            connection_to, forgetful = client.connection_to, iter([True])
+
+            async def behind(node_id: int) -> Any:
+                connection = await connection_to(node_id)
+                if next(forgetful, False):
+                    client.adopt(dataclasses.replace(client.view, topics={}))
+                return connection
+
+            client.connection_to = behind  # type: ignore[method-assign]
+            await (await producer.send("t", b"x"))
+
+    run_virtually(work())
+    assert cluster.values() == [b"x"]
