@@ -1,5 +1,6 @@
 """Pipeline files: what is read, and that every mistake is named with its line and the way out."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -136,9 +137,9 @@ def test_everything_that_can_be_said(tmp_path: Path) -> None:
         ("at timestamp", "at timestamp\n    dedupe: [id]", 6, "kept for ever"),
         ("at timestamp", "at timestamp\n    expectations: {a: b}", 6, "must be a list"),
         ("  - console: {}", "  - consle: {}", 7, "a sink is one of"),
-        ("  - console: {}", "  - topic: {topic: orders}", 3, "reads and writes orders"),
-        ("  - console: {}", "  - console: {}\ndead_letters: orders", 3, "reads and writes orders"),
-        ("topic: orders", "topic: sskafka-pipeline-events", 3, "reads and writes sskafka-pipeline-events"),
+        ("  - console: {}", "  - topic: {topic: orders}", 4, "reads and writes orders"),
+        ("  - console: {}", "  - console: {}\ndead_letters: orders", 4, "reads and writes orders"),
+        ("topic: orders", "topic: sskafka-pipeline-events", 4, "reads and writes sskafka-pipeline-events"),
         ("  - console: {}", "  - console: {}\n  - console: {}", 7, "two sinks are called 'console'"),
         ("  - console: {}", "  - parquet: {}", 7, "path: is missing"),
         ("  - console: {}", "  - parquet: {path: x}\noutput_mode: update", 8, "Parquet files cannot be changed"),
@@ -162,14 +163,14 @@ def test_a_mistake_is_named_with_its_line(tmp_path: Path, old: str, new: str, li
     assert any(at == line and part in text for at, text in found), found
 
 
-@pytest.mark.parametrize("pattern", ["orders.*", "orders-c.*|orders-dead-letters|users", "orders|[a-z.-]+"])
+@pytest.mark.parametrize("pattern", ["orders.*", "orders-c.*|orders-dead-letters|users", "orders|[a-z0-9.-]+"])
 def test_a_pattern_that_matches_what_the_pipeline_writes_is_refused_with_one_that_does_not(
     tmp_path: Path, pattern: str
 ) -> None:
     """Such a pipeline ran for ever: every batch wrote the records of the next one."""
     text = MINIMAL.replace("topic: orders", f"pattern: {pattern}").replace("console: {}", "topic: {topic: orders-c.v1}")
     ((line, problem),) = problems(tmp_path, text)
-    assert (line, "reads and writes orders-c.v1, orders-dead-letters" in problem) == (3, True)
+    assert (line, "reads and writes orders-c.v1, orders-dead-letters" in problem) == (4, True)
     (source,) = load(tmp_path, text.replace(pattern, re.findall("`pattern: (.*)`", problem)[0])).sources
     assert [source.reads(topic) for topic in ("orders-c.v1", "orders-dead-letters")] == [False, False]
     assert source.reads("orders-c.v10") is ("*" in pattern or "+" in pattern)
