@@ -6,22 +6,27 @@
 
 A token is a name, its owner, its requester and its renewers. Its password is the HMAC of its name with the secret key
 of the cluster: the metadata log does not contain it. Principals are texts such as `User:alice`.
+
+Every node keeps all tokens in memory, and any client that has logged in may create some: so their number and size are
+bounded. Expired tokens count until they are removed.
 """
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from sskafka.metadata.controller_result import ControllerResult, RandomBytes
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.records import DelegationTokenRecord, RemoveDelegationTokenRecord
+from sskafka.model.computation import Computation
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import uuid_text
 from sskafka.wire.messages.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
 from sskafka.wire.messages.describe_delegation_token import (
     DescribedDelegationToken,
     DescribedDelegationTokenRenewer,
+    DescribeDelegationTokenOwner,
     DescribeDelegationTokenRequest,
     DescribeDelegationTokenResponse,
 )
@@ -31,7 +36,14 @@ from sskafka.wire.messages.renew_delegation_token import RenewDelegationTokenReq
 METADATA_VERSION_MIN = 14
 """metadata.version 3.6-IV2 is the first that has delegation tokens."""
 USER_TYPE = "User"
+RENEWERS_MAX = 100
+NAME_CHARACTERS_MAX = 500
+"""Maximum length of the names of renewers, and of an owner other than the client itself."""
+TOKENS_OF_OWNER_MAX = 1_000
+TOKENS_OF_REQUESTER_MAX = 10_000
 _UUID_BYTES = 16
+_TOKENS_PER_STEP = 10
+_NAMES_PER_STEP = 1_000
 
 
 class TokenSettings(NamedTuple):
@@ -63,7 +75,7 @@ def owner_of(request: CreateDelegationTokenRequest, requester: str) -> str:
 
 def is_owner_or_renewer(token: DelegationTokenRecord, who: str) -> bool:
     """Return whether a principal may see the token without an ACL; its requester counts as an owner here."""
-    return who in {token.owner, token.requester, *token.renewers}
+    return who in (token.owner, token.requester) or who in token.renewers
 
 
 # -- decisions of the controller
@@ -85,6 +97,7 @@ def create_delegation_token(
         secret_key = _checked_key(image, settings)
         if any(renewer.principal_type != USER_TYPE for renewer in request.renewers):
             raise KafkaError(ErrorCode.INVALID_PRINCIPAL_TYPE)
+        _check_bounds(image, request, owner, requester)
     except KafkaError as error:
         response.error_code = error.code
         return ControllerResult((), response)
@@ -99,6 +112,18 @@ def create_delegation_token(
     response.issue_timestamp_ms, response.expiry_timestamp_ms, response.max_timestamp_ms = now_ms, expiry_ms, max_ms
     response.token_id, response.hmac = token_id, token_hmac(secret_key, token_id)
     return ControllerResult([record], response)
+
+
+def _check_bounds(image: ClusterImage, request: CreateDelegationTokenRequest, owner: str, requester: str) -> None:
+    """Raise KafkaError with INVALID_REQUEST for a token that is too large, POLICY_VIOLATION if there are too many."""
+    names = [request.owner_principal_name or "", *(renewer.principal_name for renewer in request.renewers)]
+    if len(request.renewers) > RENEWERS_MAX or max(map(len, names)) > NAME_CHARACTERS_MAX:
+        raise KafkaError(ErrorCode.INVALID_REQUEST)
+    tokens = image.delegation_tokens.values()
+    if sum(token.owner == owner for token in tokens) >= TOKENS_OF_OWNER_MAX:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION)
+    if sum(token.requester == requester for token in tokens) >= TOKENS_OF_REQUESTER_MAX:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION)
 
 
 def renew_delegation_token(
@@ -189,18 +214,28 @@ def describe_delegation_tokens(
     request: DescribeDelegationTokenRequest,
     secret_key: str,
     may_see: Callable[[DelegationTokenRecord], bool],
-) -> DescribeDelegationTokenResponse:
-    """Describe the tokens that the client may see: those of the named owners, or of all owners if there is no list.
+) -> Computation[DescribeDelegationTokenResponse]:
+    """Describe, in steps, the tokens that the client may see: those of the named owners, or of all if there is no list.
 
     An empty list names nobody."""
-    owners = request.owners
-    names = None if owners is None else [principal(owner.principal_type, owner.principal_name) for owner in owners]
-    tokens = [
-        token
-        for token in image.delegation_tokens.values()
-        if (names is None or any(is_owner_or_renewer(token, name) for name in names)) and may_see(token)
-    ]
-    return DescribeDelegationTokenResponse(tokens=[_described(token, secret_key) for token in tokens])
+    names = None if request.owners is None else (yield from _names(request.owners))
+    response = DescribeDelegationTokenResponse()
+    for number, token in enumerate(tuple(image.delegation_tokens.values()), 1):
+        is_wanted = names is None or not names.isdisjoint((token.owner, token.requester, *token.renewers))
+        if is_wanted and may_see(token):
+            response.tokens.append(_described(token, secret_key))
+        if not number % _TOKENS_PER_STEP:
+            yield
+    return response
+
+
+def _names(owners: Sequence[DescribeDelegationTokenOwner]) -> Computation[set[str]]:
+    names = set()
+    for number, owner in enumerate(owners, 1):
+        names.add(principal(owner.principal_type, owner.principal_name))
+        if not number % _NAMES_PER_STEP:
+            yield
+    return names
 
 
 def _described(token: DelegationTokenRecord, secret_key: str) -> DescribedDelegationToken:

@@ -1,5 +1,7 @@
 """Delegation tokens: what the controller decides, by whom and when."""
 
+from collections.abc import Callable
+from time import process_time
 from typing import Any
 
 import pytest
@@ -17,7 +19,8 @@ from sskafka.metadata.delegation_tokens import (
 from sskafka.metadata.features import METADATA_VERSION
 from sskafka.metadata.image import ClusterImage
 from sskafka.metadata.image_records import image_records
-from sskafka.metadata.records import FeatureLevelRecord
+from sskafka.metadata.records import DelegationTokenRecord, FeatureLevelRecord
+from sskafka.model.computation import finished
 from sskafka.model.errors import ErrorCode
 from sskafka.wire.messages.create_delegation_token import CreatableRenewers, CreateDelegationTokenRequest
 from sskafka.wire.messages.describe_delegation_token import (
@@ -76,6 +79,67 @@ def test_a_token_for_another_owner() -> None:
     made = create(image, owner_principal_type="User", owner_principal_name="carol")
     assert (made.principal_name, made.token_requester_principal_name) == ("carol", "alice")
     assert image.delegation_tokens[made.token_id].owner == "User:carol"
+
+
+def test_a_token_has_a_limited_size() -> None:
+    image = cluster()
+    renewers = [CreatableRenewers("User", f"{number:0500}") for number in range(100)]
+    assert create(image, renewers=renewers).error_code == ErrorCode.NONE
+    one_more = create(image, renewers=[*renewers, CreatableRenewers("User", "bob")])
+    too_long = create(image, renewers=[CreatableRenewers("User", "b" * 501)])
+    long_owner = create(image, owner_principal_type="User", owner_principal_name="c" * 501)
+    assert {refused.error_code for refused in (one_more, too_long, long_owner)} == {ErrorCode.INVALID_REQUEST}
+    assert create(image, requester="User:" + "d" * 501).error_code == ErrorCode.NONE, "the client itself may have it"
+
+
+def test_an_owner_has_a_limited_number_of_tokens() -> None:
+    image = cluster()
+    replayed(image, [token(number) for number in range(999)])
+    last = create(image)
+    assert last.error_code == ErrorCode.NONE
+    assert create(image).error_code == ErrorCode.POLICY_VIOLATION
+    for_alice = {"owner_principal_type": "User", "owner_principal_name": "alice"}
+    assert create(image, "User:bob", **for_alice).error_code == ErrorCode.POLICY_VIOLATION
+    assert create(image, "User:bob").error_code == ErrorCode.NONE
+    expire(image, last.hmac, "User:alice", NOW_MS)
+    assert create(image).error_code == ErrorCode.NONE
+
+
+def test_a_client_may_request_a_limited_number_of_tokens_for_others() -> None:
+    image = cluster()
+    replayed(image, [token(number, owner=f"User:{number}") for number in range(10_000)])
+    for_carol = {"owner_principal_type": "User", "owner_principal_name": "carol"}
+    assert create(image, **for_carol).error_code == ErrorCode.POLICY_VIOLATION
+    assert create(image, "User:bob", **for_carol).error_code == ErrorCode.NONE
+
+
+def token(number: int, owner: str = "User:alice", renewers: int = 0) -> DelegationTokenRecord:
+    names = [f"User:renewer-{number}-{renewer}" for renewer in range(renewers)]
+    return DelegationTokenRecord(owner, "User:alice", names, NOW_MS, 9000, 9000, f"token-{number}")
+
+
+def test_many_tokens_are_described_in_steps_whose_time_does_not_grow_with_the_names() -> None:
+    """300 tokens with 100 renewers and 10,000 names once took seconds in one turn of the event loop."""
+    image = cluster()
+    replayed(image, [token(number, renewers=100) for number in range(300)])
+    names = [DescribeDelegationTokenOwner("User", f"nobody-{number}") for number in range(9_999)]
+    names.append(DescribeDelegationTokenOwner("User", "renewer-7-99"))
+    asked: list[int] = []
+    began_s, steps = process_time(), 0
+    computation = describe_delegation_tokens(
+        image, DescribeDelegationTokenRequest(names), KEY, lambda found: asked.append(steps) is None
+    )
+    while True:
+        try:
+            next(computation)
+        except StopIteration as stop:
+            response = stop.value
+            break
+        steps += 1
+    assert [found.token_id for found in response.tokens] == ["token-7"]
+    assert steps >= 300 / 10 + 10_000 / 1_000
+    assert asked == [10], "only what is wanted is judged, after the names were read"
+    assert process_time() - began_s < 1
 
 
 def test_what_makes_no_token() -> None:
@@ -143,6 +207,12 @@ def test_expired_tokens_are_removed() -> None:
     assert not image.delegation_tokens
 
 
+def described(
+    image: ClusterImage, request: DescribeDelegationTokenRequest, may_see: Callable[[Any], bool] = lambda _: True
+) -> Any:
+    return finished(describe_delegation_tokens(image, request, KEY, may_see))
+
+
 def test_descriptions_are_filtered_by_owner_and_by_right() -> None:
     image = cluster()
     alice = create(image, renewers=[CreatableRenewers("User", "bob")])
@@ -152,7 +222,7 @@ def test_descriptions_are_filtered_by_owner_and_by_right() -> None:
     def seen(owners: list[str] | None, *, hidden: str = "") -> list[str]:
         names = None if owners is None else [DescribeDelegationTokenOwner("User", name) for name in owners]
         request = DescribeDelegationTokenRequest(names)
-        response = describe_delegation_tokens(image, request, KEY, lambda token: token.token_id != hidden)
+        response = described(image, request, lambda token: token.token_id != hidden)
         return [token.token_id for token in response.tokens]
 
     assert seen(None) == [alice.token_id, carol.token_id, dave.token_id]
@@ -161,6 +231,6 @@ def test_descriptions_are_filtered_by_owner_and_by_right() -> None:
     assert seen(["bob"]) == [alice.token_id], "as renewer"
     assert seen(["nobody"]) == []
     assert seen(None, hidden=carol.token_id) == [alice.token_id, dave.token_id]
-    found = describe_delegation_tokens(image, DescribeDelegationTokenRequest(None), KEY, lambda _: True).tokens[0]
+    found = described(image, DescribeDelegationTokenRequest(None)).tokens[0]
     assert (found.hmac, found.expiry_timestamp, found.max_timestamp) == (alice.hmac, 5100, 6000)
     assert [(renewer.principal_type, renewer.principal_name) for renewer in found.renewers] == [("User", "bob")]

@@ -10,6 +10,7 @@ owner, the requester and the renewers of a token may see it; ACLs may allow more
 from sskafka.metadata.delegation_tokens import USER_TYPE, describe_delegation_tokens, is_owner_or_renewer, owner_of
 from sskafka.metadata.records import DelegationTokenRecord
 from sskafka.model.acl import ANONYMOUS, AclOperation, ResourceType
+from sskafka.model.computation import Computation
 from sskafka.model.errors import ErrorCode
 from sskafka.servers.kafka.controller import Controller, ask
 from sskafka.servers.kafka.request import Request
@@ -63,7 +64,9 @@ class DelegationTokenHandlers:
             return refused(NOT_ALLOWED, None)
         return await ask(self._controller, message, refused, request.caller)
 
-    def describe(self, message: DescribeDelegationTokenRequest, request: Request) -> DescribeDelegationTokenResponse:
+    def describe(
+        self, message: DescribeDelegationTokenRequest, request: Request
+    ) -> Computation[DescribeDelegationTokenResponse]:
         if not _may_have_tokens(request):
             return DescribeDelegationTokenResponse(NOT_ALLOWED)
         if self._secret_key is None:
@@ -76,7 +79,7 @@ class DelegationTokenHandlers:
                 or request.may_see(ResourceType.USER, token.owner, AclOperation.DESCRIBE_TOKENS)
             )
 
-        return describe_delegation_tokens(self._controller.image, message, self._secret_key, may_see)
+        return (yield from describe_delegation_tokens(self._controller.image, message, self._secret_key, may_see))
 
 
 def _may_have_tokens(request: Request) -> bool:
