@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog import load_catalog
+from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import CommitFailedException
 from table_rows import Named, Rows
 
@@ -41,9 +42,12 @@ class Shop:
         assert isinstance(sink, IcebergSink)
         return IcebergWriter(pipeline, sink, "checkpoint")
 
-    def rows(self, where: str = "true") -> pa.Table:
+    def catalog(self) -> Catalog:
         properties = {"type": "sql", "uri": f"sqlite:///{self.directory}/catalog.db", "warehouse": str(self.directory)}
-        return load_catalog("default", **properties).load_table("shop.numbers").scan(where).to_arrow()
+        return load_catalog("default", **properties)
+
+    def rows(self, where: str = "true") -> pa.Table:
+        return self.catalog().load_table("shop.numbers").scan(where).to_arrow()
 
     def numbers(self, where: str = "true") -> list[int]:
         return sorted(self.rows(where)["id"].to_pylist())
@@ -74,6 +78,32 @@ def test_of_two_runs_that_write_a_batch_at_once_one_is_refused(shop: Shop, batch
     with pytest.raises(CommitFailedException):
         shop.writer()(Rows(batch, meanwhile=other_run), batch)
     assert shop.numbers() == list(range(batch + 1))
+
+
+def test_a_table_of_another_program_gets_a_batch_of_two_runs_once(shop: Shop) -> None:
+    shop.catalog().create_namespace("shop")
+    shop.catalog().create_table("shop.numbers", Rows(1).content().schema)
+    with pytest.raises(CommitFailedException):
+        shop.writer()(Rows(1, meanwhile=lambda: shop.writer()(Rows(1), 0)), 0)
+    assert shop.numbers() == [1]
+    properties = shop.catalog().load_table("shop.numbers").properties
+    assert "commit.retry.num-retries" not in properties, "the other program keeps its retries"
+
+
+def test_a_run_that_adds_a_column_notices_that_another_has_written_the_batch(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.writer()(Rows(1), 0)
+    evolve = IcebergWriter._evolve
+
+    def overtaken(writer: IcebergWriter, *arguments: Any) -> bool:
+        monkeypatch.setattr(IcebergWriter, "_evolve", evolve)
+        shop.writer()(Rows(2), 1)
+        return evolve(writer, *arguments)
+
+    monkeypatch.setattr(IcebergWriter, "_evolve", overtaken)
+    shop.writer("evolve: true")(Named({2: "b"}), 1)
+    assert shop.numbers() == [1, 2]
 
 
 def test_with_a_new_checkpoint_batches_count_anew(shop: Shop) -> None:

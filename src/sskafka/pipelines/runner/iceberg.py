@@ -24,7 +24,7 @@ DATA = "data"
 """The directory of a table that contains its files."""
 BATCH_PROPERTY = "sskafka.batch."
 NO_RETRIES = {"commit.retry.num-retries": "0"}
-"""A refused commit must not be retried on another snapshot, which may already contain the batch."""
+"""pyiceberg must not commit refused files on another snapshot, which may already contain the batch."""
 
 
 class IcebergWriter:
@@ -42,10 +42,14 @@ class IcebergWriter:
     def __call__(self, rows: "DataFrame", batch: int) -> None:
         self._property = self._property or f"{BATCH_PROPERTY}{self._name}.{query_id(rows, self._checkpoint)}"
         table = self._table(rows)
-        if int(table.properties.get(self._property, -1)) >= batch:
+        if self._has(table, batch):
             return
-        self._evolve(table, arrow_schema(rows))
+        if self._evolve(table, arrow_schema(rows)) and self._has(table, batch):
+            return  # another run has written the batch since the table was read
         self._write(table, rows, batch)
+
+    def _has(self, table: "Table", batch: int) -> bool:
+        return int(table.properties.get(self._property, -1)) >= batch
 
     def _table(self, rows: "DataFrame") -> "Table":
         """Return the table as it is now; create it if it does not exist."""
@@ -60,24 +64,28 @@ class IcebergWriter:
 
     def _create(self, catalog: "Catalog", schema: "pa.Schema") -> "Table":
         """Create an empty table. Another run may create it at the same time."""
-        with catalog.create_table_transaction(self._sink.identifier, schema, properties=NO_RETRIES) as creation:
+        with catalog.create_table_transaction(self._sink.identifier, schema) as creation:
             if self._sink.partition_by:
                 with creation.update_spec() as spec:
                     for column in self._sink.partition_by:
                         spec.add_identity(column)
         return catalog.load_table(self._sink.identifier)
 
-    def _evolve(self, table: "Table", schema: "pa.Schema") -> None:
+    def _evolve(self, table: "Table", schema: "pa.Schema") -> bool:
+        """Add the columns that the table lacks, if the sink allows it; return whether there were any."""
         known = [field.name for field in table.schema().fields]
         name = f"the Iceberg table {self._sink.identifier}"
-        if added_columns(name, known, schema.names, self._sink.evolves):
+        added = added_columns(name, known, schema.names, self._sink.evolves)
+        if added:
             with table.update_schema() as update:
                 update.union_by_name(schema)
+        return bool(added)
 
     def _write(self, table: "Table", rows: "DataFrame", batch: int) -> None:
         root = f"{table.location()}/{DATA}"
         columns = [field.name for field in table.spec().fields]
         files = write_table_files(rows, root, columns, keeps_partition_columns=True)
+        table.properties.update(NO_RETRIES)  # only here: other programs that write the table keep their setting
         with table.transaction() as commit:
             commit.set_properties({self._property: str(batch)})
             if self._mode is OutputMode.COMPLETE:
