@@ -1,7 +1,8 @@
 """The SASL mechanisms of a listener: PLAIN and SCRAM. OAUTHBEARER is in oauth_bearer.py.
 
 A mechanism begins an exchange for each login. An exchange takes the messages of the client one after the other; it
-raises SaslError if the login has failed. Nothing here is slow: SCRAM servers need no PBKDF2.
+raises SaslError if the login has failed. Nothing here is slow: SCRAM servers need no PBKDF2. Long messages are refused;
+only the tokens of OAUTHBEARER are long.
 """
 
 import hmac
@@ -15,6 +16,8 @@ from sskafka.model.security.sasl_messages import parse_plain
 from sskafka.model.security.scram import FindCredential, ScramMechanism, ScramServerExchange
 
 NONCE_BYTES = 24
+MESSAGE_BYTES_MAX = 16 * 1024
+"""Maximum size of a message of PLAIN and SCRAM: a name, a password or proof, and extensions."""
 
 
 class SaslStep(NamedTuple):
@@ -51,6 +54,7 @@ class PlainMechanism:
         return self
 
     def evaluate(self, message: bytes) -> SaslStep:
+        _check_size(message)
         login = parse_plain(message)
         password = self._users().get(login.user)
         is_right = hmac.compare_digest((password or "").encode(), login.password.encode())
@@ -79,6 +83,7 @@ class _ScramSteps:
         self._has_begun = False
 
     def evaluate(self, message: bytes) -> SaslStep:
+        _check_size(message)
         if not self._has_begun:
             self._has_begun = True
             return SaslStep(self._exchange.first(message))
@@ -89,3 +94,9 @@ class _ScramSteps:
             raise SaslError(str(error), exchange.user) from None
         principal = exchange.principal or f"User:{exchange.user}"
         return SaslStep(answer, principal, exchange.expires_ms, exchange.is_token)
+
+
+def _check_size(message: bytes) -> None:
+    if len(message) > MESSAGE_BYTES_MAX:
+        text = f"the message has {len(message)} bytes, more than {MESSAGE_BYTES_MAX}"
+        raise SaslError(f"Authentication failed: {text}")
