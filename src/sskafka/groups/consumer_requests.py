@@ -78,7 +78,13 @@ class ConsumerGroups(Protocol):
         ...
 
     def create_consumer(self, group_id: str) -> Draft:
-        """Create a consumer group, or upgrade a classic one. Raise KafkaError if that cannot be upgraded."""
+        """Return a new consumer group, or the upgrade of a classic one. Raise KafkaError if that cannot be upgraded."""
+        ...
+
+    def begin_consumer(self, draft: Draft) -> Draft:
+        """Watch the members of an upgraded group, and answer the requests that are parked in the classic one.
+
+        Called when nothing can refuse the heartbeat any more. Does nothing if the group is not upgraded."""
         ...
 
     def downgraded_after_leave(self, draft: Draft, now_ms: int) -> Draft | None:
@@ -133,6 +139,7 @@ class ConsumerRequests:
         draft = self.maybe_assign(draft, now_ms)
         is_resubscribed = said.subscription != member.subscription
         draft = self.reconcile(draft, member.member_id, heartbeat.reported, is_resubscribed, now_ms)
+        draft = self._groups.begin_consumer(draft)
         updated = draft.group.members[member.member_id]
         self.watch(draft.group, updated)
         has_assignment = (

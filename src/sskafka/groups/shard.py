@@ -21,7 +21,7 @@ from sskafka.groups.classic_requests import ClassicRequests, Joining, check_sess
 from sskafka.groups.consumer_group import ConsumerGroup, Topics
 from sskafka.groups.consumer_records import Draft
 from sskafka.groups.consumer_requests import ConsumerRequests
-from sskafka.groups.group import UNKNOWN_MEMBER, Group, GroupMemory, OffsetCommitter
+from sskafka.groups.group import Group, GroupMemory, OffsetCommitter
 from sskafka.groups.group_settings import ConsumerTimings, GroupSettings
 from sskafka.groups.log_records import GroupRecord, GroupResult, OffsetRecord, Record
 from sskafka.groups.member_memory import MemberMemory
@@ -317,8 +317,14 @@ class GroupCoordinatorShard:
         assert isinstance(group, ClassicGroup)
         if group.members:
             self._check_upgrade(group)
-        draft = upgraded(group, self._topics())
-        self.consumer.require_room(draft.group, UNKNOWN_MEMBER)
+        return upgraded(group, self._topics())
+
+    def begin_consumer(self, draft: Draft) -> Draft:
+        group = self.groups.get(draft.group.group_id)
+        if not isinstance(group, ClassicGroup):
+            return draft
+        for member in draft.group.members.values():
+            self.consumer.watch(draft.group, member)
         refused: GroupResult = CoordinatorResult(
             effects=[
                 response
@@ -326,8 +332,6 @@ class GroupCoordinatorShard:
                 for response in refuse_parked(member, ErrorCode.REBALANCE_IN_PROGRESS)
             ]
         )
-        for joined in draft.group.members.values():
-            self.consumer.watch(draft.group, joined)
         return draft.followed_by(refused)
 
     def downgraded_after_leave(self, draft: Draft, now_ms: int) -> Draft | None:

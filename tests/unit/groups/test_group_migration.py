@@ -1,6 +1,7 @@
 """A group migrates between the classic and the consumer protocol, one member at a time, while members keep working."""
 
 from struct import Struct
+from typing import NoReturn
 
 import pytest
 from consumer_lab import ConsumerLab, LabConsumer, settle, topic_id
@@ -11,7 +12,7 @@ from sskafka.groups.classic_group import ClassicGroup, State
 from sskafka.groups.consumer_group import ConsumerGroup
 from sskafka.groups.group import OffsetCommitter
 from sskafka.model.coordination import StateRecord
-from sskafka.model.errors import ErrorCode
+from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.wire.codec import decode, encode
 from sskafka.wire.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
@@ -199,6 +200,30 @@ def test_a_refused_member_leaves_the_classic_group_as_it_was() -> None:
     other = second if leader is first else first
     other.join()
     assert waiting.code is ErrorCode.NONE, "it must not wait for ever"
+
+
+@pytest.mark.parametrize("step", ["_require_memory", "changed", "maybe_assign", "reconcile"])
+def test_requests_go_on_waiting_in_a_classic_group_whose_upgrade_is_refused(
+    lab: ConsumerLab, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """For example, there is no memory for the new member, or its pattern takes too much time."""
+    pair = OldConsumer(lab), OldConsumer(lab)
+    old_group(lab, *pair)
+    leader, other = sorted(pair, key=lambda member: not lab.group.is_leader(member.member_id))
+    waiting = leader.ask_to_join()
+    timers = set(lab.timers.pending)
+
+    def refuse(*_: object) -> NoReturn:
+        raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(lab.shard.consumer, step, refuse)
+        assert LabConsumer(lab, "new").join().code is ErrorCode.INVALID_REGULAR_EXPRESSION
+    assert not waiting.is_answered
+    assert set(lab.timers.pending) == timers
+    other.join()
+    assert waiting.code is ErrorCode.NONE
+    assert len(lab.group.members) == 2
 
 
 def test_a_static_member_changes_its_protocol_without_leaving(lab: ConsumerLab) -> None:
