@@ -82,9 +82,10 @@ class ConsumerGroups(Protocol):
         ...
 
     def begin_consumer(self, draft: Draft) -> Draft:
-        """Watch the members of an upgraded group, and answer the requests that are parked in the classic one.
+        """Change the soft state of a group that is created or upgraded, once nothing can refuse the heartbeat any more.
 
-        Called when nothing can refuse the heartbeat any more. Does nothing if the group is not upgraded."""
+        Keep the memory of a new group. Watch the members of an upgraded one, and answer the requests that are parked in
+        the classic group. Do nothing if the group was a consumer group before."""
         ...
 
     def downgraded_after_leave(self, draft: Draft, now_ms: int) -> Draft | None:

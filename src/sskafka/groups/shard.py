@@ -313,7 +313,7 @@ class GroupCoordinatorShard:
     def create_consumer(self, group_id: str) -> Draft:
         group = self.groups.get(group_id)
         if group is None:
-            return Draft(ConsumerGroup(group_id, self._memory_of(group_id)))
+            return Draft(ConsumerGroup(group_id))
         assert isinstance(group, ClassicGroup)
         if group.members:
             self._check_upgrade(group)
@@ -321,6 +321,8 @@ class GroupCoordinatorShard:
 
     def begin_consumer(self, draft: Draft) -> Draft:
         group = self.groups.get(draft.group.group_id)
+        if group is None:
+            self._memories[draft.group.group_id] = draft.group.memory
         if not isinstance(group, ClassicGroup):
             return draft
         for member in draft.group.members.values():

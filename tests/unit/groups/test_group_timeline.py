@@ -1,5 +1,6 @@
 """The timeline of a group: its events and their reasons."""
 
+from consumer_lab import ConsumerLab, LabConsumer
 from group_lab import SESSION_MS, GroupLab
 
 from sskafka.groups.group import EVENTS_KEPT, EventKind, GroupEvent, Timeline
@@ -29,6 +30,16 @@ def test_it_tells_who_came_and_went_and_how_long_the_rebalance_took() -> None:
     assert (came.client_id, came.client_host, came.reason) == ("reader", "/127.0.0.1", "starting")
     assert (completed.duration_ms, completed.generation, completed.member_count) == (3_500, 1, 1)
     assert (left.reason, left.member_id) == ("closing", joined.response.member_id)
+
+
+def test_it_tells_who_was_the_first_member_of_a_consumer_group() -> None:
+    lab = ConsumerLab()
+    LabConsumer(lab, "m").join()
+    assert [event.kind.value for event in lab.consumers.timeline] == [
+        "joined",
+        "rebalance-started",
+        "rebalance-completed",
+    ]
 
 
 def test_it_tells_who_was_not_heard_of() -> None:

@@ -83,3 +83,13 @@ def test_patterns_that_match_little_are_not_counted_as_if_they_matched_all() -> 
         consumer.group_id = f"g{number}"
         assert consumer.join().code is ErrorCode.NONE
         lab.time.run_for(RECOUNT_MS)
+
+
+def test_a_refused_member_leaves_nothing_of_its_group_behind() -> None:
+    lab = ConsumerLab()
+    lab.shard.consumer._take_memory = lambda size, now_ms: False
+    for number in range(3):
+        consumer = LabConsumer(lab, "m")
+        consumer.group_id = f"g{number}"
+        assert consumer.join().code is ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert not lab.shard._memories
