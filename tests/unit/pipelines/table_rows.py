@@ -37,8 +37,8 @@ class Named(Rows):
 
     schema = StructType([StructField("id", LongType()), StructField("name", StringType())])
 
-    def __init__(self, names: dict[int, str | None]) -> None:
-        super().__init__()
+    def __init__(self, names: dict[int, str | None], query: str = "q") -> None:
+        super().__init__(query=query)
         self._names = names
 
     def content(self) -> pa.Table:

@@ -11,7 +11,7 @@ from table_rows import Named, Rows
 
 from sskafka.pipelines.files.pipeline import load_pipeline
 from sskafka.pipelines.files.sink import DeltaSink
-from sskafka.pipelines.runner.delta import STAGE, DeltaWriter
+from sskafka.pipelines.runner.delta import COMMIT_ATTEMPTS, STAGE, DeltaWriter
 from sskafka.pipelines.runner.schema_evolution import SchemaChangeError
 
 FILE = """\
@@ -45,7 +45,7 @@ def test_a_batch_that_is_run_again_is_left_out(new_writer: Callable[[], Any], tm
 
 
 @pytest.mark.parametrize("batch", [0, 1])
-def test_of_two_runs_that_write_a_batch_at_once_one_is_refused(
+def test_of_two_runs_that_write_a_batch_at_once_one_writes_it(
     new_writer: Callable[[], Any], tmp_path: Path, batch: int
 ) -> None:
     for before in range(batch):
@@ -54,8 +54,7 @@ def test_of_two_runs_that_write_a_batch_at_once_one_is_refused(
     def other_run() -> None:
         new_writer()(Rows(batch), batch)
 
-    with pytest.raises(deltalake.exceptions.DeltaError):
-        new_writer()(Rows(batch, meanwhile=other_run), batch)
+    new_writer()(Rows(batch, meanwhile=other_run), batch)
     assert content(tmp_path) == list(range(batch + 1))
 
 
@@ -157,4 +156,54 @@ def test_a_merge_evolves_too_and_leaves_no_files_behind(tmp_path: Path) -> None:
         writer_of(tmp_path, "{path: delta, merge_keys: [id]}", mode)(Named({2: "b"}), 1)
     writer_of(tmp_path, "{path: delta, merge_keys: [id], evolve: true}", mode)(Named({2: "b", 3: "c"}), 1)
     assert rows_of(tmp_path) == [(1, None), (2, "b"), (3, "c")]
+    assert list((tmp_path / "delta" / STAGE).iterdir()) == []
+
+
+KEYS, UPDATE = "{path: delta, merge_keys: [id]}", "output_mode: update\n"
+
+
+@pytest.mark.parametrize(("sink", "more"), [("{path: delta}", ""), (KEYS, UPDATE)])
+def test_queries_that_write_at_once_both_write_their_batches(tmp_path: Path, sink: str, more: str) -> None:
+    def backfill(*numbers: int, of_sink: str = sink) -> Callable[[], None]:
+        names = Named(dict.fromkeys(numbers, "b"), query="backfill")
+        return lambda: writer_of(tmp_path, of_sink.replace("}", ", evolve: true}"), more)(names, 1)
+
+    writer_of(tmp_path, sink, more)(
+        Rows(1, meanwhile=lambda: writer_of(tmp_path, sink, more)(Rows(2, query="other"), 0)), 0
+    )
+    writer_of(tmp_path, sink, more)(Rows(3, meanwhile=backfill(4)), 1)
+    assert rows_of(tmp_path) == [(1, None), (2, None), (3, None), (4, "b")]
+
+
+def test_two_merges_of_the_same_key_leave_one_row(tmp_path: Path) -> None:
+    def writer() -> DeltaWriter:
+        return writer_of(tmp_path, KEYS, UPDATE)
+
+    writer()(Rows(1), 0)
+    writer()(Rows(2, meanwhile=lambda: writer()(Rows(2, query="backfill"), 1)), 1)
+    writer()(Rows(3, meanwhile=lambda: writer()(Rows(3), 2)), 2)
+    assert content(tmp_path) == [1, 2, 3]
+    assert list((tmp_path / "delta" / STAGE).iterdir()) == []
+
+
+def test_only_the_stages_of_a_killed_run_of_the_same_query_are_deleted(tmp_path: Path) -> None:
+    writer_of(tmp_path, KEYS, UPDATE)(Rows(1), 0)
+    for name in ("q-killed", "other-running"):
+        (tmp_path / "delta" / STAGE / name).mkdir(parents=True)
+    writer_of(tmp_path, KEYS, UPDATE)(Rows(2), 1)
+    assert [path.name for path in (tmp_path / "delta" / STAGE).iterdir()] == ["other-running"]
+
+
+def test_a_table_that_refuses_every_commit_ends_the_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused: list[int] = []
+
+    def refuse(writer: DeltaWriter, table: object, content: object, batch: int) -> None:
+        refused.append(batch)
+        raise deltalake.exceptions.CommitFailedError
+
+    writer_of(tmp_path, KEYS, UPDATE)(Rows(1), 0)
+    monkeypatch.setattr(DeltaWriter, "_merge_from", refuse)
+    with pytest.raises(deltalake.exceptions.CommitFailedError):
+        writer_of(tmp_path, KEYS, UPDATE)(Rows(2), 1)
+    assert refused == [1] * COMMIT_ATTEMPTS
     assert list((tmp_path / "delta" / STAGE).iterdir()) == []

@@ -13,7 +13,7 @@ from table_rows import Named, Rows
 from sskafka.pipelines.files.document import PipelineFileError
 from sskafka.pipelines.files.pipeline import load_pipeline
 from sskafka.pipelines.files.sink import IcebergSink
-from sskafka.pipelines.runner.iceberg import IcebergWriter
+from sskafka.pipelines.runner.iceberg import COMMIT_ATTEMPTS, IcebergWriter
 from sskafka.pipelines.runner.schema_evolution import SchemaChangeError
 
 FILE = """\
@@ -68,26 +68,59 @@ def test_a_batch_that_is_run_again_is_left_out(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("batch", [0, 1])
-def test_of_two_runs_that_write_a_batch_at_once_one_is_refused(shop: Shop, batch: int) -> None:
+def test_of_two_runs_that_write_a_batch_at_once_one_writes_it(shop: Shop, batch: int) -> None:
     for before in range(batch):
         shop.writer()(Rows(before), before)
 
     def other_run() -> None:
         shop.writer()(Rows(batch), batch)
 
-    with pytest.raises(CommitFailedException):
-        shop.writer()(Rows(batch, meanwhile=other_run), batch)
+    shop.writer()(Rows(batch, meanwhile=other_run), batch)
     assert shop.numbers() == list(range(batch + 1))
 
 
 def test_a_table_of_another_program_gets_a_batch_of_two_runs_once(shop: Shop) -> None:
     shop.catalog().create_namespace("shop")
     shop.catalog().create_table("shop.numbers", Rows(1).content().schema)
-    with pytest.raises(CommitFailedException):
-        shop.writer()(Rows(1, meanwhile=lambda: shop.writer()(Rows(1), 0)), 0)
+    shop.writer()(Rows(1, meanwhile=lambda: shop.writer()(Rows(1), 0)), 0)
     assert shop.numbers() == [1]
     properties = shop.catalog().load_table("shop.numbers").properties
     assert "commit.retry.num-retries" not in properties, "the other program keeps its retries"
+
+
+def test_queries_that_write_at_once_both_write_their_batches(shop: Shop) -> None:
+    def backfill(*numbers: int) -> Callable[[], None]:
+        return lambda: shop.writer("evolve: true")(Named(dict.fromkeys(numbers, "b"), query="backfill"), 0)
+
+    shop.writer()(Rows(1, meanwhile=lambda: shop.writer()(Rows(2, query="other"), 0)), 0)
+    shop.writer()(Rows(3, meanwhile=backfill(4)), 1)
+    assert shop.numbers() == [1, 2, 3, 4]
+
+
+def test_a_table_that_refuses_every_commit_ends_the_query(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused: list[list[str]] = []
+
+    def refuse(writer: IcebergWriter, table: object, paths: list[str], batch: int) -> None:
+        refused.append(paths)
+        raise CommitFailedException
+
+    monkeypatch.setattr(IcebergWriter, "_commit", refuse)
+    with pytest.raises(CommitFailedException):
+        shop.writer()(Rows(1), 0)
+    assert refused == [refused[0]] * COMMIT_ATTEMPTS, "the same files"
+
+
+def test_two_queries_may_create_the_table_at_once(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    create = IcebergWriter._create
+
+    def overtaken(writer: IcebergWriter, *arguments: Any) -> Any:
+        monkeypatch.setattr(IcebergWriter, "_create", create)
+        shop.writer()(Rows(2, query="other"), 0)
+        return create(writer, *arguments)
+
+    monkeypatch.setattr(IcebergWriter, "_create", overtaken)
+    shop.writer()(Rows(1), 0)
+    assert shop.numbers() == [1, 2]
 
 
 def test_a_run_that_adds_a_column_notices_that_another_has_written_the_batch(

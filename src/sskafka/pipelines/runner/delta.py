@@ -1,8 +1,10 @@
 """Delta tables without a jar: Spark's tasks write the files, and the driver commits them with the `deltalake` package.
 
 Each commit contains the id of the query and the number of the batch as an application transaction. A batch that Spark
-runs again finds its number in the table and is skipped. The version of the table is read once for each batch, and the
-commit is based on this version: if another run of the query has written the batch in between, Delta refuses the commit.
+runs again finds its number in the table and is skipped. A commit is based on the version of the table in which the
+number was looked up: if another run of the query has written the batch in between, Delta refuses the commit. It also
+refuses a merge if another query, such as a backfill, has committed in between. Then the table is read again, and the
+same files are committed or merged, unless the table has the batch.
 
 The id is that of Spark's checkpoint. With a new checkpoint, batch numbers start over and are independent of the earlier
 ones.
@@ -12,7 +14,8 @@ from there in small batches.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 STAGE = "_sskafka_stage"
 """A directory in the table's root; the underscore hides it from readers of files."""
+COMMIT_ATTEMPTS = 10
 
 
 class DeltaWriter:
@@ -36,20 +40,36 @@ class DeltaWriter:
     def __init__(self, pipeline: Pipeline, sink: DeltaSink, checkpoint: str) -> None:
         self._path = pipeline.resolved(sink.path)
         self._checkpoint = checkpoint
-        self._application = ""
+        self._query_id = ""
         self._name = f"{pipeline.name}.{sink.name}"
         self._sink = sink
         self._mode = pipeline.output_mode
 
     def __call__(self, rows: "DataFrame", batch: int) -> None:
-        self._application = self._application or f"{self._name}.{query_id(rows, self._checkpoint)}"
+        if not self._query_id:
+            self._begin(query_id(rows, self._checkpoint))
         table = self._table()
-        if table is not None and self._has(table, batch):
+        if table is None:
+            self._create(rows, batch)
+        elif self._has(table, batch):
             return
-        if table is not None and self._sink.merge_keys and self._mode is not OutputMode.COMPLETE:
-            self._merge(table, rows, batch)
+        elif self._merges:
+            self._merge(rows, batch)
         else:
-            self._write(table, self._without_deleted(rows), batch)
+            self._write(table.metadata().partition_columns, self._without_deleted(rows), batch)
+
+    def _begin(self, query: str) -> None:
+        self._query_id = query
+        if self._merges:
+            delete_staged(f"{self._path}/{STAGE}", f"{query}-")  # files of a run that was killed
+
+    @property
+    def _merges(self) -> bool:
+        return bool(self._sink.merge_keys) and self._mode is not OutputMode.COMPLETE
+
+    @property
+    def _application(self) -> str:
+        return f"{self._name}.{self._query_id}"
 
     def _table(self) -> "DeltaTable | None":
         """Return the table as it is now; None if it does not exist yet."""
@@ -66,41 +86,66 @@ class DeltaWriter:
 
         return CommitProperties(app_transactions=[Transaction(self._application, batch)])
 
+    def _commit(self, batch: int, commit: "Callable[[DeltaTable], None]") -> None:
+        """Call `commit` with the newest version of the table, unless it has the batch; again if Delta refuses."""
+        from deltalake.exceptions import CommitFailedError  # noqa: PLC0415  see above
+
+        for attempts_left in reversed(range(COMMIT_ATTEMPTS)):
+            table = self._table()
+            assert table is not None, "it existed when the batch began"
+            if self._has(table, batch):
+                return
+            try:
+                commit(table)
+                return
+            except CommitFailedError:
+                if not attempts_left:
+                    raise
+
     # Append and overwrite: files become part of the table
 
-    def _write(self, table: "DeltaTable | None", rows: "DataFrame", batch: int) -> None:
-        schema = delta_schema(rows)
-        partition_by = list(self._sink.partition_by) if table is None else table.metadata().partition_columns
-        actions = [add_action(file) for file in write_table_files(rows, self._path, partition_by)]
-        if table is None:
-            self._create(schema, actions, batch)
-            return
-        overwrites = self._mode is OutputMode.COMPLETE
-        if not actions and not overwrites:
-            return
-        if self._evolve(table, schema):
-            table.update_incremental()
-            if self._has(table, batch):  # another run has written the batch since the table was read
-                return
-        table.create_write_transaction(
-            actions,
-            "overwrite" if overwrites else "append",
-            schema,
-            partition_by,
-            commit_properties=self._properties(batch),
-        )
-
-    def _create(self, schema: "Schema", actions: list[Any], batch: int) -> None:
+    def _create(self, rows: "DataFrame", batch: int) -> None:
+        """Create the table with its first rows; if another query creates it at the same time, add them to that one."""
+        from deltalake.exceptions import DeltaError  # noqa: PLC0415  see above
         from deltalake.transaction import create_table_with_add_actions  # noqa: PLC0415  see above
 
-        create_table_with_add_actions(
-            self._path,
-            schema,
-            actions,
-            mode="error",
-            partition_by=list(self._sink.partition_by),
-            commit_properties=self._properties(batch),
-        )
+        partition_by = list(self._sink.partition_by)
+        kept = self._without_deleted(rows)
+        actions = [add_action(file) for file in write_table_files(kept, self._path, partition_by)]
+        try:
+            create_table_with_add_actions(
+                self._path,
+                delta_schema(kept),
+                actions,
+                mode="error",
+                partition_by=partition_by,
+                commit_properties=self._properties(batch),
+            )
+        except DeltaError:
+            if self._table() is None:
+                raise
+            self(rows, batch)
+
+    def _write(self, partition_by: list[str], rows: "DataFrame", batch: int) -> None:
+        schema = delta_schema(rows)
+        actions = [add_action(file) for file in write_table_files(rows, self._path, partition_by)]
+        overwrites = self._mode is OutputMode.COMPLETE
+
+        def write(table: "DeltaTable") -> None:
+            if self._evolve(table, schema):
+                table.update_incremental()
+                if self._has(table, batch):  # another run has written the batch since the table was read
+                    return
+            table.create_write_transaction(
+                actions,
+                "overwrite" if overwrites else "append",
+                schema,
+                partition_by,
+                commit_properties=self._properties(batch),
+            )
+
+        if actions or overwrites:
+            self._commit(batch, write)
 
     def _evolve(self, table: "DeltaTable", schema: "Schema") -> bool:
         """Add the columns that the table lacks, if the sink allows it; return whether there were any."""
@@ -118,12 +163,11 @@ class DeltaWriter:
 
     # Merge: files are read once and then deleted
 
-    def _merge(self, table: "DeltaTable", rows: "DataFrame", batch: int) -> None:
+    def _merge(self, rows: "DataFrame", batch: int) -> None:
         """Replace or delete the rows of the table that have the same keys."""
-        with staged(rows, f"{self._path}/{STAGE}/{batch}") as content:
-            if content is None:
-                return
-            self._merge_from(table, content, batch)
+        with staged(rows, f"{self._path}/{STAGE}/{self._query_id}-{uuid.uuid4().hex}") as files:
+            if files is not None:
+                self._commit(batch, lambda table: self._merge_from(table, files.scanner().to_reader(), batch))
 
     def _merge_from(self, table: "DeltaTable", content: Any, batch: int) -> None:
         column = self._sink.delete_column
@@ -170,21 +214,29 @@ def delta_schema(rows: "DataFrame") -> "Schema":
 
 @contextmanager
 def staged(rows: "DataFrame", location: str) -> Iterator[Any]:
-    """Yield the rows as a stream from files that Spark's tasks have written; None if there are no rows."""
-    from pyarrow import dataset, fs  # noqa: PLC0415  only where Delta is written
+    """Yield a dataset of files that Spark's tasks have written with the rows; None if there are no rows."""
+    from pyarrow import dataset  # noqa: PLC0415  only where Delta is written
 
-    system, root = fs.FileSystem.from_uri(location) if "://" in location else (fs.LocalFileSystem(), location)
-    delete_staged(system, root)  # files of an attempt that was killed
+    system, root = file_system(location)
     try:
         files: Sequence[TableFile] = write_table_files(rows, location)
         paths = [f"{root}/{file.path}" for file in files]
-        yield dataset.dataset(paths, filesystem=system, format="parquet").scanner().to_reader() if paths else None
+        yield dataset.dataset(paths, filesystem=system, format="parquet") if paths else None
     finally:
-        delete_staged(system, root)
+        delete_staged(*location.rsplit("/", 1))
 
 
-def delete_staged(system: Any, root: str) -> None:
+def delete_staged(location: str, prefix: str) -> None:
+    """Delete the directories in `location` whose names begin with `prefix`."""
     from pyarrow import fs  # noqa: PLC0415  see above
 
-    if system.get_file_info(root).type == fs.FileType.Directory:
-        system.delete_dir(root)
+    system, root = file_system(location)
+    for found in system.get_file_info(fs.FileSelector(root, allow_not_found=True)):
+        if found.type == fs.FileType.Directory and found.base_name.startswith(prefix):
+            system.delete_dir(found.path)
+
+
+def file_system(location: str) -> tuple[Any, str]:
+    from pyarrow import fs  # noqa: PLC0415  see above
+
+    return fs.FileSystem.from_uri(location) if "://" in location else (fs.LocalFileSystem(), location)

@@ -2,10 +2,12 @@
 
 Each commit also sets a property of the table: the number of the batch under the id of the query, which is that of
 Spark's checkpoint. A batch that Spark runs again finds its number there and is skipped. A commit is based on the
-snapshot that was read: if another run of the query has committed in between, the catalog refuses the commit.
+snapshot that was read: if another query has committed in between, such as a backfill, the catalog refuses the commit.
+Then the table is read again, and the same files are committed, unless another run has written the batch.
 """
 
 import warnings
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from sskafka.pipelines.connector.topic_batches import query_id
@@ -25,6 +27,7 @@ DATA = "data"
 BATCH_PROPERTY = "sskafka.batch."
 NO_RETRIES = {"commit.retry.num-retries": "0"}
 """pyiceberg must not commit refused files on another snapshot, which may already contain the batch."""
+COMMIT_ATTEMPTS = 10
 
 
 class IcebergWriter:
@@ -63,8 +66,13 @@ class IcebergWriter:
         return self._create(self._catalog, arrow_schema(rows))
 
     def _create(self, catalog: "Catalog", schema: "pa.Schema") -> "Table":
-        """Create an empty table. Another run may create it at the same time."""
-        with catalog.create_table_transaction(self._sink.identifier, schema) as creation:
+        """Create an empty table, unless another query creates it at the same time."""
+        from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError  # noqa: PLC0415  see above
+
+        with (
+            suppress(CommitFailedException, TableAlreadyExistsError),
+            catalog.create_table_transaction(self._sink.identifier, schema) as creation,
+        ):
             if self._sink.partition_by:
                 with creation.update_spec() as spec:
                     for column in self._sink.partition_by:
@@ -82,16 +90,30 @@ class IcebergWriter:
         return bool(added)
 
     def _write(self, table: "Table", rows: "DataFrame", batch: int) -> None:
+        from pyiceberg.exceptions import CommitFailedException  # noqa: PLC0415  only where Iceberg is written
+
         root = f"{table.location()}/{DATA}"
         columns = [field.name for field in table.spec().fields]
         files = write_table_files(rows, root, columns, keeps_partition_columns=True)
+        paths = [f"{root}/{file.path}" for file in files]
+        for attempts_left in reversed(range(COMMIT_ATTEMPTS)):
+            try:
+                self._commit(table, paths, batch)
+                return
+            except CommitFailedException:
+                if self._has(table.refresh(), batch):
+                    return
+                if not attempts_left:
+                    raise
+
+    def _commit(self, table: "Table", paths: list[str], batch: int) -> None:
         table.properties.update(NO_RETRIES)  # only here: other programs that write the table keep their setting
         with table.transaction() as commit:
             commit.set_properties({self._property: str(batch)})
             if self._mode is OutputMode.COMPLETE:
                 _delete_all(commit)
-            if files:
-                commit.add_files([f"{root}/{file.path}" for file in files], check_duplicate_files=False)
+            if paths:
+                commit.add_files(paths, check_duplicate_files=False)
 
 
 def _delete_all(commit: "Transaction") -> None:
