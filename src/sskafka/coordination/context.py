@@ -4,6 +4,9 @@
        ▲          │
        └──────────┘  rolled back: an append failed, so the shard has state that the log does not have
 
+While the disk is full, or the broker lacks descriptors or memory, the log is loaded again once a second until that
+succeeds: it would fail in the same way at once, also after each rollback.
+
 Decide, replay, append, complete. An operation decides on the newest state and changes nothing. Its records are encoded
 once and replayed at once, so the next operation sees them. The records of one turn of the event loop share one append.
 Answers are sent, and effects happen, when the high watermark has passed the records.
@@ -45,7 +48,7 @@ from sskafka.replication.errors import ReplicationError
 from sskafka.runtime.background import Background
 from sskafka.runtime.clock import Clock
 from sskafka.runtime.timer_wheel import TimerWheel
-from sskafka.storage.errors import StorageError
+from sskafka.storage.errors import StorageError, TemporaryStorageError
 
 _log = logging.getLogger(__name__)
 
@@ -356,10 +359,10 @@ class CoordinatorContext(Generic[S]):
 
     # -- loading
 
-    def _load(self) -> None:
+    def _load(self, delay_ms: int = 0) -> None:
         environment = self._environment
         self.state = CoordinatorState.LOADING
-        self._load_began_ms = environment.clock.monotonic_ms()
+        self._load_began_ms = environment.clock.monotonic_ms() + delay_ms
         self.shard = self._make_shard(self._shard_parameters())
         self._unreadable = UnreadableRecords(self.partition)
         self._loader = CoordinatorLoader(
@@ -371,7 +374,10 @@ class CoordinatorContext(Generic[S]):
             self._loaded,
             environment.load_bytes,
         )
-        self._loader.start()
+        if delay_ms:
+            environment.wheel.schedule(delay_ms, self._loader.start)
+        else:
+            self._loader.start()
 
     def _shard_parameters(self) -> ShardParameters:
         return ShardParameters(self.partition, self.leader_epoch, self._timers, self._may_write)
@@ -381,6 +387,9 @@ class CoordinatorContext(Generic[S]):
         return not self.log.is_leader or self.log.is_writable
 
     def _loaded(self, error: BaseException | None) -> None:
+        if isinstance(error, TemporaryStorageError):
+            self._roll_back(error)
+            return
         if error is not None:
             self._give_up(error)
             return
@@ -395,7 +404,7 @@ class CoordinatorContext(Generic[S]):
             self._give_up(unable)
         else:
             self._take(decision)
-            if self.after_load is not None:
+            if self.after_load is not None and self.after_load not in self._put_off:
                 self._put_off.append(self.after_load)
             self._work_off()
 
@@ -410,10 +419,12 @@ class CoordinatorContext(Generic[S]):
 
     def _roll_back(self, error: BaseException) -> None:
         """Drop state that the log does not have: load a new shard from the log."""
-        trace = None if isinstance(error, ReplicationError) else error
-        _log.warning("partition %d of an internal topic is loaded anew: %s", self.partition, error, exc_info=trace)
+        is_temporary = isinstance(error, TemporaryStorageError)  # the directory has logged it
+        if not is_temporary:
+            trace = None if isinstance(error, ReplicationError) else error
+            _log.warning("partition %d of an internal topic is loaded anew: %s", self.partition, error, exc_info=trace)
         self._release(ErrorCode.NOT_COORDINATOR)
-        self._load()
+        self._load(RETRY_MS if is_temporary else 0)
 
     def _release(self, error: ErrorCode) -> None:
         self._loader.cancel()

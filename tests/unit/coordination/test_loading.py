@@ -4,16 +4,19 @@ from collections import deque
 from random import Random
 
 import pytest
-from coordinator_lab import CoordinatorLab
+from coordinator_lab import CoordinatorLab, MemoryLog
 from group_lab import GroupLab
 
 from sskafka.coordination.context import CoordinatorState
 from sskafka.coordination.loading import RECORDS_PER_STEP, LoadingTurns, UnreadableRecords, replay_batch
 from sskafka.groups.log_records import OffsetRecord
 from sskafka.groups.offsets import CommittedOffset
+from sskafka.model.errors import ErrorCode
 from sskafka.model.ids import TopicPartition
 from sskafka.records.batch import HEADER_BYTES, read_header
 from sskafka.records.builder import NewRecord, build_batch
+from sskafka.storage.errors import TemporaryStorageError
+from sskafka.storage.file_slice import FileSlice
 
 
 class Turns:
@@ -156,3 +159,37 @@ def test_a_batch_with_thousands_of_records_is_replayed_in_steps() -> None:
     assert len(shard.offsets.committed("g")) == RECORDS_PER_STEP
     assert len(list(steps)) == 9
     assert len(shard.offsets.committed("g")) == 10 * RECORDS_PER_STEP
+
+
+def test_a_log_that_cannot_be_read_for_lack_of_descriptors_is_loaded_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = CoordinatorLab()
+    lab.load()
+    lab.add("a", 1)
+    lab.turn()
+    read, reads_left = MemoryLog.read, [2]
+
+    def lacking(log: MemoryLog, offset: int, max_bytes: int) -> list[FileSlice]:
+        if reads_left[0]:
+            reads_left[0] -= 1
+            raise TemporaryStorageError("cannot read for now")
+        return read(log, offset, max_bytes)
+
+    monkeypatch.setattr(MemoryLog, "read", lacking)
+    lab.begin()
+    lab.turn(1_500)
+    assert lab.read("a").code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    lab.turn(1_500)
+    assert lab.read("a").response == 1
+
+
+def test_nothing_is_loaded_later_when_leadership_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacking(log: MemoryLog, offset: int, max_bytes: int) -> list[FileSlice]:
+        raise TemporaryStorageError("cannot read for now")
+
+    monkeypatch.setattr(MemoryLog, "read", lacking)
+    lab = CoordinatorLab()
+    lab.turn(20)
+    lab.context.stop()
+    monkeypatch.undo()
+    lab.turn(5_000)
+    assert lab.context.state is CoordinatorState.STOPPED
