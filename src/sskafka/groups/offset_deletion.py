@@ -125,8 +125,10 @@ class OffsetDeletions:
         return CoordinatorResult(effects=[DeleteOffsets(deletion) for deletion in self._unfinished])
 
     def finish(self, deletion: OffsetDeletion) -> GroupResult:
-        """Answer the requester, after every part was decided. A deletion that is blocked goes on later instead."""
-        if deletion.is_blocked:
+        """Answer the requester, after every part was decided. A deletion that is blocked goes on later instead.
+
+        A deletion may be finished twice: a timer asked for it again while its last tombstones were not committed."""
+        if deletion.is_blocked or deletion not in self._unfinished:
             return CoordinatorResult()
         self._unfinished.remove(deletion)
         if deletion.topics is None:

@@ -72,6 +72,23 @@ def test_no_answer_before_the_last_tombstone_is_committed(lab: Lab) -> None:
     assert asked.response is ErrorCode.NONE
 
 
+def test_a_deletion_that_is_asked_for_again_until_it_is_committed_is_finished_once(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(offset_deletion, "ASK_AGAIN_MS", 10)
+    asked = delete_group(lab)
+    shard = lab.context.shard
+    lab.log.is_replicated = False
+    lab.turn(500)
+    assert left(lab) == 0
+    assert not asked.is_answered
+    lab.log.is_replicated = True
+    lab.log.replicate()
+    lab.turn(500)
+    assert asked.response is ErrorCode.NONE
+    assert lab.context.shard is shard, "it was not loaded anew"
+
+
 def test_a_coordinator_that_loses_the_partition_leaves_a_group_with_fewer_offsets(lab: Lab) -> None:
     asked = delete_group(lab)
     lab.turn(20)
