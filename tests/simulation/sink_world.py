@@ -183,7 +183,7 @@ class World:
                 return lambda: self.last
             case effects.PeekDecision():
                 return self._peek
-            case effects.WriteDecision(decision, driver):
+            case effects.WriteDecision(decision, driver, _):
                 return self._write(decision, driver)
             case effects.CommitDriver(driver):
                 return self._commit_driver(driver)

@@ -1,8 +1,10 @@
 """The sink's transactions on real brokers, without Spark: tasks and drivers are calls that may not come to an end."""
 
 import json
+import random
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from sskafka.pipelines.connector import commit_log, producing, sink
 from sskafka.pipelines.connector.commit_log import CommitLog
 from sskafka.pipelines.connector.commit_protocol import Attempt
 from sskafka.pipelines.connector.committing import Committer, cluster_committer, prefix_of
-from sskafka.pipelines.connector.decision import Decision, Owner, Part, Phase
+from sskafka.pipelines.connector.decision import Decision, Fate, Owner, Part, Phase, Place
 from sskafka.pipelines.connector.delivery import deliver
 from sskafka.pipelines.connector.encode import Row, framed, payloads
 from sskafka.pipelines.connector.errors import CommitFailedError, FencedError, NotDecidedError, OptionError
@@ -475,3 +477,61 @@ def test_a_task_that_fails_ends_its_transaction(
     with pytest.raises(ValueError, match="a row is wrong"):
         sink._write(query.options, "fails", rows(), 0, two_phase=True)
     wait_for_state(session, "fails", "CompleteAbort")
+
+
+def many_parts(count: int) -> list[Part]:
+    draw = random.Random(count)
+    return [
+        Part(
+            Transaction(f"name-query-id-7-{draw.randbytes(6).hex()}-{slot}", draw.randrange(1 << 40), slot % 9),
+            slot,
+            draw.randrange(1 << 20),
+            draw.randrange(1 << 40),
+            Place("a topic", slot % 50, draw.randrange(1 << 40)),
+        )
+        for slot in range(count)
+    ]
+
+
+def test_a_decision_of_very_many_parts_is_written_and_settled(
+    new_query: Callable[[], Query], session: ClusterSession
+) -> None:
+    """Their text is too large for the default of max.message.bytes, and that of the outcome is larger still."""
+    query, other = new_query(), new_query()
+    query.committer(FIRST).claim()
+    other.begin_to_decide(FIRST, 0)
+    log, draw = query.log(), random.Random(1)
+    held = log.peek()
+    assert held is not None
+    driver = session.run(begin(session.cluster, f"{query.prefix}-driver", 60_000))
+    intent = held.decided(0, many_parts(40_000), "")
+    assert len(log.record(intent, driver)) > 1_048_588
+    log.write(intent, driver, decides=True)
+    assert log.read() == intent
+    settled = intent.settled(part._replace(fate=draw.choice(list(Fate))) for part in intent.parts)
+    assert len(log.record(settled, driver)) < len(log.record(intent, driver)) + 2 * len(intent.parts)
+    log.write(settled, driver)
+    other.committer(SECOND).claim()
+    assert query.log().read() == settled
+
+
+def test_a_decision_that_does_not_fit_into_an_old_control_topic_is_refused(
+    session: ClusterSession, bootstrap: str, new_topic: Callable[..., str]
+) -> None:
+    query = Query(session, bootstrap, new_topic(2), controlTopic=new_topic(1))
+    query.committer(FIRST).claim()
+    log = query.log()
+    held = log.peek()
+    assert held is not None
+    driver = session.run(begin(session.cluster, f"{query.prefix}-driver", 60_000))
+    for count in (2_000, 40_000):
+        intent = held.decided(0, many_parts(count), "")
+        with (
+            pytest.raises(NotDecidedError, match=r"40000 tasks.*1048588.*fewer tasks")
+            if count > 5_000
+            else nullcontext()
+        ):
+            log.write(intent, driver, decides=True)
+    last = log.read()
+    assert last is not None
+    assert len(last.parts) == 2_000

@@ -51,6 +51,8 @@ class Cluster:
     time_left_ms: float = 60_000
     earlier_prefix: str = ""
     unanswered: int = 0
+    parts_max: int = 1_000
+    """Number of parts that a decision has room for."""
     loses_answers: bool = False
     """Every request has to be sent twice."""
     moving: set[str] = field(default_factory=set)
@@ -133,7 +135,9 @@ class Cluster:
     def next_sequence(self, driver: Transaction) -> int:
         return 0
 
-    def write(self, decision: Decision, driver: Transaction) -> None:
+    def write(self, decision: Decision, driver: Transaction, *, decides: bool = False) -> None:
+        if decides and len(decision.parts) > self.parts_max:
+            raise NotDecidedError("write the query with fewer tasks")
         if driver.producer_epoch != self.epochs[f"{PREFIX}-driver"]:
             raise KafkaError(ErrorCode.PRODUCER_FENCED, "fenced")
         self.step(lambda: self.decisions.append(Decision.from_json(decision.to_json())))
@@ -576,3 +580,22 @@ def test_leftovers_of_attempts_that_nobody_knows_of_are_aborted_after_a_minute()
         committer.commit(Attempt(batch, (query.write(RUN, batch, 0),)))
         left.append(unknown in cluster.open)
     assert left == [False, True, True, False, True]
+
+
+def test_a_decision_that_does_not_fit_is_refused_before_anything_is_decided() -> None:
+    cluster = Cluster(parts_max=1)
+    query = SparkQuery(cluster)
+    parts = [query.write(RUN, 0, slot) for slot in range(SLOTS)]
+    with pytest.raises(NotDecidedError, match="fewer tasks"):
+        query.commit(RUN, 0, *parts)
+    query.committer(RUN).abort(Attempt(0, tuple(parts)))
+    assert not cluster.topic
+    assert not cluster.open
+    cluster.parts_max = SLOTS
+    cluster.crash_at_intent = True
+    again = [query.write(NEXT_RUN, 0, slot) for slot in range(SLOTS)]
+    with pytest.raises(DriverCrashError):
+        query.commit(NEXT_RUN, 0, *again)
+    cluster.parts_max = 1
+    query.committer("0000000c-uuid").claim()
+    assert sorted(cluster.topic) == expected(1), "what is decided is completed, whatever its size"

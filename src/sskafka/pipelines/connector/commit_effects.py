@@ -43,6 +43,8 @@ class WriteDecision:
 
     decision: Decision
     driver: Transaction
+    decides: bool = False
+    """Whether this decides a batch. Fails before anything is written unless the outcome will have enough room, too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,15 +21,17 @@ import asyncio
 import json
 
 from sskafka.client.admin import NewTopic
-from sskafka.client.errors import UnknownTopicError
+from sskafka.client.configs import Resource, describe_configs
+from sskafka.client.errors import UnknownTopicError, UnsupportedApiError
 from sskafka.client.offsets import LATEST, list_offsets
 from sskafka.client.transactions import Transaction, add_partitions, end
 from sskafka.model.buffers import Buffer
+from sskafka.model.errors import KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.decision import Decision
 from sskafka.pipelines.connector.delivery import deliver
 from sskafka.pipelines.connector.encode import Row, framed, payloads
-from sskafka.pipelines.connector.errors import ConnectorError
+from sskafka.pipelines.connector.errors import ConnectorError, NotDecidedError
 from sskafka.pipelines.connector.fetching import Reading, read_ranges, received_batches
 from sskafka.pipelines.connector.last_committed import LastCommitted
 from sskafka.pipelines.connector.offsets import OffsetRange
@@ -41,6 +43,16 @@ from sskafka.records.compression import Compression
 
 DRIVER_TIMEOUT_MS = 60_000
 """Least timeout of the driver's transactions. If those of tasks have a longer one, they have that, too."""
+
+MESSAGE_BYTES_MAX = 16 * 1024 * 1024
+"""`max.message.bytes` of the control topic: enough for the decision of a batch of 100,000 tasks."""
+_MESSAGE_BYTES_DEFAULT = 1_048_588
+_COMPRESSED_FROM_BYTES = 64 * 1024
+_CHECKED_FROM_BYTES = 256 * 1024
+"""Smaller decisions fit into every control topic, so that nobody asks for its limit."""
+_ROOM_BYTES = 16 * 1024
+_ROOM_BYTES_PER_PART = 2
+"""How much larger than a decision its outcome, or a claim of it, may be: the fate of each part, and past owners."""
 
 _TAIL_RECORDS = 64
 _READ_UNCOMMITTED, _READ_COMMITTED = 0, 1
@@ -100,7 +112,8 @@ class CommitLog:
         """Create the topic, and return False if it exists after all.
 
         A broker may not know yet of a topic that exists and contains decisions."""
-        topic = NewTopic(self._partition.topic, 1, configs={"cleanup.policy": "compact"})
+        configs = {"cleanup.policy": "compact", "max.message.bytes": str(MESSAGE_BYTES_MAX)}
+        topic = NewTopic(self._partition.topic, 1, configs=configs)
         return bool(create_topics(self._session, [topic]))
 
     def _of_an_earlier_version(self, *, changes: bool) -> Decision | None:
@@ -157,26 +170,56 @@ class CommitLog:
                 return found
             tail *= 8
 
-    def write(self, decision: Decision, driver: Transaction) -> None:
-        """Write one record in one transaction; `driver` is the last initialization of the driver's id."""
-        self._session.run(self._write(decision, driver))
+    def write(self, decision: Decision, driver: Transaction, *, decides: bool = False) -> None:
+        """Write one record in one transaction; `driver` is the last initialization of the driver's id.
 
-    async def _write(self, decision: Decision, driver: Transaction) -> None:
+        `decides`: raise NotDecidedError, before anything is decided, unless the outcome will fit into the topic, too.
+        """
+        self._session.run(self._write(decision, driver, decides))
+
+    async def _write(self, decision: Decision, driver: Transaction, decides: bool) -> None:
         cluster = self._session.cluster
+        record = self.record(decision, driver)
+        if decides:
+            await self._refuse_if_too_large(decision, len(record))
         await add_partitions(cluster, driver, [self._partition])
-        await deliver(cluster, {self._partition: self.record(decision, driver)}, driver.transactional_id)
+        await deliver(cluster, {self._partition: record}, driver.transactional_id)
         self._sequences[driver] = self._sequences.get(driver, 0) + 1
         await end(cluster, driver, commit=True)
 
+    async def _refuse_if_too_large(self, decision: Decision, size: int) -> None:
+        needed = size + _ROOM_BYTES + _ROOM_BYTES_PER_PART * len(decision.parts)
+        if needed <= _CHECKED_FROM_BYTES:
+            return
+        limit = await self._message_bytes_max()
+        if needed > limit:
+            raise NotDecidedError(
+                f"batch {decision.batch} of query {self._options.transactional_id_prefix or self._query_id!r} was not "
+                f"committed: {len(decision.parts)} tasks have written it, and the list of their transactions needs "
+                f"{needed} bytes in {self._partition.topic}, where max.message.bytes is {limit}. No part of the batch "
+                "is visible. Write the query with fewer tasks (coalesce before writeStream, or smaller batches with "
+                f"maxOffsetsPerTrigger), or raise max.message.bytes of {self._partition.topic}"
+            )
+
+    async def _message_bytes_max(self) -> int:
+        """Return the limit of the topic, or the default of brokers if this client may not ask."""
+        topic = Resource.topic(self._partition.topic)
+        try:
+            found = await describe_configs(self._session.cluster, topic, ["max.message.bytes"])
+        except (KafkaError, UnsupportedApiError):
+            return _MESSAGE_BYTES_DEFAULT
+        return next((int(one.value) for one in found if one.value), _MESSAGE_BYTES_DEFAULT)
+
     def record(self, decision: Decision, driver: Transaction) -> Buffer:
-        (payload,) = payloads([Row(self._prefix.encode(), decision.to_json())])
+        text = decision.to_json()
+        (payload,) = payloads([Row(self._prefix.encode(), text)])
         return framed(
             payload,
             timestamp=self._session.cluster.clock.now_ms(),
             producer_id=driver.producer_id,
             producer_epoch=driver.producer_epoch,
             base_sequence=self._sequences.get(driver, 0),
-            codec=Compression.NONE,
+            codec=Compression.NONE if len(text) < _COMPRESSED_FROM_BYTES else Compression.ZSTD,
             transactional=True,
         )
 

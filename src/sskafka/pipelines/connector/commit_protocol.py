@@ -345,15 +345,17 @@ class CommitProtocol:
                 return held
             yield from self._inspect(attempt.batch, plan.decide)
             intent = self._of_this_query(held).decided(attempt.batch, plan.decide, attempt.offsets)
-            written = yield from self._written(intent, driver)
+            written = yield from self._written(intent, driver, decides=True)
             if written is not None:
                 return (yield from self._carry_out(*written, plan, attempt))
             yield Pause(tries)
         raise self._contended()
 
-    def _written(self, decision: Decision, driver: Transaction) -> Steps[tuple[Decision, Transaction] | None]:
+    def _written(
+        self, decision: Decision, driver: Transaction, *, decides: bool = False
+    ) -> Steps[tuple[Decision, Transaction] | None]:
         """Write a decision. Return the last decision with a driver that can write the next one; None if fenced."""
-        match (yield WriteDecision(decision, driver)):
+        match (yield WriteDecision(decision, driver, decides)):
             case Written.ONCE:
                 return decision, driver
             case Written.RESENT:
@@ -529,7 +531,7 @@ class CommitProtocol:
         if attempt.other_parts:
             yield from self._inspect(attempt.batch, attempt.other_parts)
             intent = written.decided(attempt.batch, (*written.parts, *attempt.other_parts), attempt.offsets)
-            decided = yield from self._written(intent, driver)
+            decided = yield from self._written(intent, driver, decides=True)
             if decided is not None:
                 return (yield from self._carry_out(*decided, Plan(), attempt))
             return (yield from self._outcome_of_handed(attempt, epoch))

@@ -91,7 +91,7 @@ class DecisionLog(Protocol):
     def continue_at(self, driver: Transaction, sequence: int) -> None: ...
     def read(self) -> Decision | None: ...
     def peek(self) -> Decision | None: ...
-    def write(self, decision: Decision, driver: Transaction) -> None: ...
+    def write(self, decision: Decision, driver: Transaction, *, decides: bool = False) -> None: ...
 
 
 class ClusterCoordinator:
@@ -354,7 +354,7 @@ class Committer:
         before = self._coordinator.unanswered
         try:
             if isinstance(effect, effects.WriteDecision):
-                self._log.write(effect.decision, effect.driver)
+                self._log.write(effect.decision, effect.driver, decides=effect.decides)
             else:
                 self._coordinator.end(effect.driver, commit=True)
         except KafkaError as error:
