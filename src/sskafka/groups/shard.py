@@ -345,7 +345,7 @@ class GroupCoordinatorShard:
 
     def downgraded_after_replacement(self, draft: Draft, now_ms: int) -> Draft:
         """There is no rebalance if every member has what the newest target assignment says."""
-        is_assigned = draft.group.target_epoch == draft.group.epoch
+        is_assigned = draft.group.target_epoch == draft.group.epoch and draft.group.is_stable
         downgraded_draft, made = self._downgrade(draft, now_ms)
         if is_assigned:
             return downgraded_draft
