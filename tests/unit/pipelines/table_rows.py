@@ -1,12 +1,12 @@
 """As much of a Spark DataFrame as writers of tables use: one task, in this process."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
 
 class Rows:
@@ -43,3 +43,15 @@ class Named(Rows):
 
     def content(self) -> pa.Table:
         return pa.table({"id": pa.array(self._names, pa.int64()), "name": pa.array(self._names.values(), pa.string())})
+
+
+class Typed(Rows):
+    """Rows with an Arrow array in the column `value`, which has the given type of Spark."""
+
+    def __init__(self, kind: DataType, values: pa.Array, numbers: Sequence[int] = ()) -> None:
+        super().__init__(*(numbers or range(len(values))))
+        self._values = values
+        self.schema = StructType([StructField("id", LongType()), StructField("value", kind)])
+
+    def content(self) -> pa.Table:
+        return super().content().append_column("value", self._values)

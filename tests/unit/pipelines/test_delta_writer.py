@@ -7,7 +7,8 @@ from typing import Any
 import deltalake
 import pyarrow as pa
 import pytest
-from table_rows import Named, Rows
+from pyspark.sql.types import IntegerType, LongType, StringType
+from table_rows import Named, Rows, Typed
 
 from sskafka.pipelines.files.pipeline import load_pipeline
 from sskafka.pipelines.files.sink import DeltaSink
@@ -207,3 +208,32 @@ def test_a_table_that_refuses_every_commit_ends_the_query(tmp_path: Path, monkey
         writer_of(tmp_path, KEYS, UPDATE)(Rows(2), 1)
     assert refused == [1] * COMMIT_ATTEMPTS
     assert list((tmp_path / "delta" / STAGE).iterdir()) == []
+
+
+INTS, LONGS = Typed(IntegerType(), pa.array([5], pa.int32())), Typed(LongType(), pa.array([2**40], pa.int64()))
+TEXTS = Typed(StringType(), pa.array(["five"]))
+
+
+@pytest.mark.parametrize(("sink", "more"), [("{path: delta, evolve: true}", ""), (KEYS, UPDATE)])
+@pytest.mark.parametrize(("rows", "kind"), [(TEXTS, "string"), (LONGS, "bigint")])
+def test_a_changed_type_is_refused_and_the_table_stays_readable(
+    tmp_path: Path, sink: str, more: str, rows: Rows, kind: str
+) -> None:
+    writer_of(tmp_path, sink, more)(INTS, 0)
+    with pytest.raises(SchemaChangeError, match=rf"the column value with the type int, .* with the type {kind}\. Cast"):
+        writer_of(tmp_path, sink, more)(rows, 1)
+    assert content(tmp_path) == [0]
+
+
+@pytest.mark.parametrize(("sink", "more"), [("{path: delta}", ""), (KEYS, UPDATE)])
+def test_a_narrower_type_is_read_as_that_of_the_table(tmp_path: Path, sink: str, more: str) -> None:
+    writer_of(tmp_path, sink, more)(LONGS, 0)
+    writer_of(tmp_path, sink, more)(Typed(IntegerType(), pa.array([5], pa.int32()), [1]), 1)
+    table = deltalake.DeltaTable(tmp_path / "delta").to_pyarrow_table()
+    assert sorted(table["value"].to_pylist()) == [5, 2**40]
+
+
+def test_a_complete_result_may_have_other_types(tmp_path: Path) -> None:
+    for batch, rows in enumerate((INTS, TEXTS)):
+        writer_of(tmp_path, "{path: delta}", "output_mode: complete\n")(rows, batch)
+    assert deltalake.DeltaTable(tmp_path / "delta").to_pyarrow_table()["value"].to_pylist() == ["five"]

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import CommitFailedException
-from table_rows import Named, Rows
+from pyspark.sql.types import IntegerType, LongType, StringType
+from table_rows import Named, Rows, Typed
 
 from sskafka.pipelines.files.document import PipelineFileError
 from sskafka.pipelines.files.pipeline import load_pipeline
@@ -170,6 +171,18 @@ def test_a_new_column_is_refused_unless_the_sink_evolves(shop: Shop) -> None:
     shop.writer("evolve: true")(Named({2: "b"}), 1)
     shop.writer()(Rows(3), 2)
     assert sorted((row["id"], row["name"]) for row in shop.rows().to_pylist()) == [(1, None), (2, "b"), (3, None)]
+
+
+def test_a_type_is_changed_only_if_the_sink_evolves_and_all_values_fit(shop: Shop) -> None:
+    shop.writer()(Typed(IntegerType(), pa.array([5], pa.int32())), 0)
+    large = Typed(LongType(), pa.array([2**40], pa.int64()))
+    with pytest.raises(SchemaChangeError, match=r"the column value with the type int, .* with the type bigint\. Cast"):
+        shop.writer()(large, 1)
+    shop.writer("evolve: true")(large, 1)
+    with pytest.raises(SchemaChangeError, match=r"the column value with the type bigint, .* with the type string"):
+        shop.writer("evolve: true")(Typed(StringType(), pa.array(["five"])), 2)
+    shop.writer()(Typed(IntegerType(), pa.array([6], pa.int32())), 2)
+    assert sorted(shop.rows()["value"].to_pylist()) == [5, 6, 2**40]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from sskafka.pipelines.connector.topic_batches import query_id
 from sskafka.pipelines.files.pipeline import OutputMode, Pipeline
 from sskafka.pipelines.files.sink import DeltaSink
-from sskafka.pipelines.runner.schema_evolution import added_columns
+from sskafka.pipelines.runner.schema_evolution import added_columns, widened_columns
 from sskafka.pipelines.runner.table_files import TableFile, write_table_files
 
 if TYPE_CHECKING:
@@ -132,6 +132,8 @@ class DeltaWriter:
         overwrites = self._mode is OutputMode.COMPLETE
 
         def write(table: "DeltaTable") -> None:
+            if not overwrites:  # the table gets the types of its new files
+                self._check_types(table, rows)
             if self._evolve(table, schema):
                 table.update_incremental()
                 if self._has(table, batch):  # another run has written the batch since the table was read
@@ -156,6 +158,14 @@ class DeltaWriter:
             table.alter.add_columns([fields[name] for name in added])
         return bool(added)
 
+    def _check_types(self, table: "DeltaTable", rows: "DataFrame") -> None:
+        """Raise SchemaChangeError if the rows do not fit into the table, whose types deltalake cannot change."""
+        from pyspark.sql.types import StructType  # noqa: PLC0415  not for --help
+
+        known = StructType.fromJson(json.loads(table.schema().to_json()))
+        types = {field.name: field.dataType for field in known.fields}
+        widened_columns(f"the Delta table {self._path}", types, rows.schema)
+
     def _without_deleted(self, rows: "DataFrame") -> "DataFrame":
         """Return the rows without deletions, for a table that is still empty."""
         column = self._sink.delete_column
@@ -166,8 +176,14 @@ class DeltaWriter:
     def _merge(self, rows: "DataFrame", batch: int) -> None:
         """Replace or delete the rows of the table that have the same keys."""
         with staged(rows, f"{self._path}/{STAGE}/{self._query_id}-{uuid.uuid4().hex}") as files:
-            if files is not None:
-                self._commit(batch, lambda table: self._merge_from(table, files.scanner().to_reader(), batch))
+            if files is None:
+                return
+
+            def merge(table: "DeltaTable") -> None:
+                self._check_types(table, rows)
+                self._merge_from(table, files.scanner().to_reader(), batch)
+
+            self._commit(batch, merge)
 
     def _merge_from(self, table: "DeltaTable", content: Any, batch: int) -> None:
         column = self._sink.delete_column

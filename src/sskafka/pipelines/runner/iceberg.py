@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sskafka.pipelines.connector.topic_batches import query_id
 from sskafka.pipelines.files.pipeline import OutputMode, Pipeline
 from sskafka.pipelines.files.sink import IcebergSink
-from sskafka.pipelines.runner.schema_evolution import added_columns
+from sskafka.pipelines.runner.schema_evolution import added_columns, widened_columns
 from sskafka.pipelines.runner.table_files import arrow_schema, write_table_files
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class IcebergWriter:
         table = self._table(rows)
         if self._has(table, batch):
             return
-        if self._evolve(table, arrow_schema(rows)) and self._has(table, batch):
+        if self._evolve(table, rows) and self._has(table, batch):
             return  # another run has written the batch since the table was read
         self._write(table, rows, batch)
 
@@ -79,15 +79,21 @@ class IcebergWriter:
                         spec.add_identity(column)
         return catalog.load_table(self._sink.identifier)
 
-    def _evolve(self, table: "Table", schema: "pa.Schema") -> bool:
-        """Add the columns that the table lacks, if the sink allows it; return whether there were any."""
-        known = [field.name for field in table.schema().fields]
-        name = f"the Iceberg table {self._sink.identifier}"
-        added = added_columns(name, known, schema.names, self._sink.evolves)
-        if added:
+    def _evolve(self, table: "Table", rows: "DataFrame") -> bool:
+        """Change the columns of the table as the rows need it, if the sink allows it; return whether any changed."""
+        from pyiceberg.io.pyarrow import schema_to_pyarrow  # noqa: PLC0415  only where Iceberg is written
+        from pyspark.sql.pandas.types import from_arrow_type  # noqa: PLC0415  not for --help
+
+        schema, known = arrow_schema(rows), schema_to_pyarrow(table.schema())
+        shared = [field for field in known if field.name in schema.names]
+        types = {field.name: from_arrow_type(field.type, prefer_timestamp_ntz=True) for field in shared}
+        name, evolves = f"the Iceberg table {self._sink.identifier}", self._sink.evolves
+        added = added_columns(name, known.names, schema.names, evolves)
+        changed = added + widened_columns(name, types, rows.schema, can_widen=evolves)
+        if changed:
             with table.update_schema() as update:
                 update.union_by_name(schema)
-        return bool(added)
+        return bool(changed)
 
     def _write(self, table: "Table", rows: "DataFrame", batch: int) -> None:
         from pyiceberg.exceptions import CommitFailedException  # noqa: PLC0415  only where Iceberg is written
