@@ -328,8 +328,14 @@ class Partition(ReadablePartition):
         return self.leader is not None and self.leader.isr.pending is change
 
     def isr_committed(self, change: IsrChange, isr: tuple[int, ...], partition_epoch: int) -> None:
-        """Apply the ISR that the controller has committed. The matching metadata may arrive before or after."""
-        if self.leader is not None and self.leader.leader_epoch == change.leader_epoch:
+        """Apply the ISR that the controller has committed. The matching metadata may arrive before or after.
+
+        An ISR that has lost members is applied with its metadata: min.insync.replicas may have been raised before, and
+        settings arrive with the metadata."""
+        leader = self.leader
+        if leader is None or leader.leader_epoch != change.leader_epoch:
+            return
+        if set(leader.isr.committed).issubset(isr):
             self._commit_isr(isr, partition_epoch)
 
     def isr_refused(self, change: IsrChange, error: ErrorCode) -> Outcome:

@@ -298,15 +298,18 @@ class ReplicaManager:
     # -- metadata
 
     def apply(self, delta: MetadataDelta, image: ClusterImage) -> None:
-        """Apply a metadata change. What does not fit into one turn of the loop is done in the following turns."""
+        """Apply a metadata change. What does not fit into one turn of the loop is done in the following turns.
+
+        Settings come first: once min.insync.replicas is raised, a smaller ISR must not let the high watermark advance,
+        because the controller may then elect a replica that has left the ISR (eligible leader replicas)."""
         self._image = image
         put = self._changes.put
         for topic in delta.topics_deleted.values():
             self._delete_topic(topic)
-        for topic_id, index in delta.changed_partitions():
-            put((topic_id, index), partial(self._apply_partition, image, topic_id, index))
         if delta.configs_changed:
             put(("configs", image.next_offset), partial(self._apply_configs, delta, image))
+        for topic_id, index in delta.changed_partitions():
+            put((topic_id, index), partial(self._apply_partition, image, topic_id, index))
         if delta.brokers_changed:
             put("brokers", self._apply_brokers)
         self._maybe_recover(delta, image)
@@ -502,7 +505,7 @@ class ReplicaManager:
             if self._fetchers is not None:
                 self._fetchers.resize(settings["num.replica.fetchers"])
         changed = {resource.name for resource in delta.configs_changed}
-        self._configure_later(
+        self._configure_next(
             image,
             [
                 partition
@@ -526,11 +529,16 @@ class ReplicaManager:
             if partition.follower_waiters:
                 self.wake_soon(partition)
 
-    def _configure_later(self, image: ClusterImage, partitions: list[Partition]) -> None:
-        """Configure the partitions after earlier changes, some at a time."""
-        for start in range(0, len(partitions), CONFIGURED_AT_ONCE):
-            some = partitions[start : start + CONFIGURED_AT_ONCE]
-            self._changes.put(("configs", image.next_offset, start), partial(self._configure, image, some))
+    def _configure_next(self, image: ClusterImage, partitions: list[Partition]) -> None:
+        """Configure the partitions before later changes, some at a time."""
+        self._changes.put_first(
+            {
+                ("configs", image.next_offset, start): partial(
+                    self._configure, image, partitions[start : start + CONFIGURED_AT_ONCE]
+                )
+                for start in range(0, len(partitions), CONFIGURED_AT_ONCE)
+            }
+        )
 
     def _configure(self, image: ClusterImage, partitions: list[Partition]) -> None:
         for partition in partitions:

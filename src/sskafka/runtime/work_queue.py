@@ -3,7 +3,7 @@
 Work runs in the order in which it was added. Work added again under the same key replaces the earlier work.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 
 from sskafka.runtime.clock import Clock
 
@@ -24,6 +24,10 @@ class WorkQueue:
     def put(self, key: Hashable, work: Work) -> None:
         self._work.pop(key, None)
         self._work[key] = work
+
+    def put_first(self, work: Mapping[Hashable, Work]) -> None:
+        """Do this work before all other work. Running work can divide itself like this and keep its place."""
+        self._work = {**work, **self._work}
 
     def run(self) -> None:
         """Start the work that was added, unless earlier work is still running."""

@@ -182,6 +182,46 @@ def test_what_was_committed_in_time_but_not_safely_is_said_so(cluster: ReplicaCl
     }
 
 
+def test_a_raised_min_insync_counts_before_the_isr_that_shrinks_with_it(cluster: ReplicaCluster) -> None:
+    """The controller makes 3 an eligible leader, because the ISR is too small: it may lead without the record."""
+    cluster.network.cut |= {frozenset((1, 3)), frozenset((2, 3))}
+    answers = send(cluster.brokers[1], b"a")
+    cluster.time.run_for(20)
+    cluster.controller.commit(
+        ConfigRecord(TOPIC_CONFIG, "orders", "min.insync.replicas", "3"),
+        PartitionChangeRecord(0, TOPIC_ID, isr=[1, 2], eligible_leader_replicas=[3]),
+    )
+    cluster.time.run_for(5000)
+    assert cluster.partition(1).high_watermark == 0
+    assert result(answers).error_code != 0
+
+
+def test_an_isr_that_shrinks_is_applied_with_its_metadata(
+    cluster: ReplicaCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The response to AlterPartition arrives before the metadata in which min.insync.replicas was raised."""
+    decide, deliver = cluster.controller.alter_partition, cluster._deliver_later
+
+    def raise_and_decide(request: AlterPartitionRequest) -> AlterPartitionResponse:
+        cluster.controller.commit(ConfigRecord(TOPIC_CONFIG, "orders", "min.insync.replicas", "3"))
+        return decide(request)
+
+    monkeypatch.setattr(cluster.controller, "alter_partition", raise_and_decide)
+    monkeypatch.setattr(cluster, "_deliver_later", lambda broker: broker.broker_id == 1 or deliver(broker))
+    cluster.stop(3)
+    send(cluster.brokers[1], b"a")
+    cluster.time.run_until(lambda: cluster.controller.state().isr == (1, 2))
+    cluster.time.run_for(500)
+    assert cluster.partition(1).high_watermark == 0
+    monkeypatch.undo()
+    deliver(cluster.brokers[1])
+    leader = cluster.partition(1).leader
+    assert leader is not None
+    cluster.time.run_until(lambda: leader.isr.committed == (1, 2))
+    cluster.time.run_for(500)
+    assert cluster.partition(1).high_watermark == 0
+
+
 def test_the_controller_may_be_away_for_long(cluster: ReplicaCluster) -> None:
     cluster.controller.is_away = True
     cluster.stop(3)

@@ -88,3 +88,12 @@ def test_a_paused_queue_waits_for_as_many_resumes() -> None:
     assert done == ["a"]
     queue.resume()
     assert done == ["a", "b", "c", "done"]
+
+
+def test_work_that_divides_itself_keeps_its_place() -> None:
+    time, queue, done, work = make()
+    queue.put("a", lambda: queue.put_first({"a1": work("a1", TURN_MS), "a2": work("a2", TURN_MS)}))
+    queue.put("b", work("b", 1))
+    queue.run()
+    time.run_for(100)
+    assert done == ["a1", "a2", "b"]
