@@ -32,7 +32,7 @@ from sskafka.pipelines.connector.kept_sessions import close_kept_sessions
 from sskafka.pipelines.connector.options import BOOTSTRAP, SinkOptions, sink_options, source_options
 from sskafka.pipelines.connector.planning import ClusterSession, Planner
 from sskafka.pipelines.connector.producing import TaskProducer
-from sskafka.pipelines.connector.sink import NumberedBatchWriter
+from sskafka.pipelines.connector.sink import NumberedBatchWriter, TaskWritten
 from sskafka.pipelines.connector.transactions import FENCED, begin, transactional_id
 from sskafka.pipelines.files.pipeline import load_pipeline
 from sskafka.pipelines.runner.recovery import checkpoint_of, recover_topics
@@ -535,3 +535,19 @@ def test_a_decision_that_does_not_fit_into_an_old_control_topic_is_refused(
     last = log.read()
     assert last is not None
     assert len(last.parts) == 2_000
+
+
+def test_a_batch_job_whose_commit_failed_halfway_is_completed(query: Query, session: ClusterSession) -> None:
+    """Only if all tasks have returned their results: otherwise the job has failed, and nothing was committed."""
+    writer = sink.BatchWriter(query.options)
+    committed, left = (TaskWritten("", "job", 1, query.write(FIRST, slot, slot)) for slot in range(2))
+    assert committed.transaction is not None
+    session.run(end(session.cluster, committed.transaction, commit=True))
+    writer.abort([committed, left])
+    assert query.seen(2) == [0, 1]
+    unseen, failed = (TaskWritten("", "job", 1, query.write(FIRST, slot, slot, process="0c")) for slot in (2, 3))
+    writer.abort([unseen, None])
+    writer.abort([failed])
+    for one in (unseen, failed):
+        assert one.transaction is not None
+        wait_for_state(session, one.transaction.transactional_id, "CompleteAbort")

@@ -112,7 +112,9 @@ class Cluster:
     def condition_of(self, transaction: Transaction) -> Condition:
         name = transaction.transactional_id
         is_open = name in self.open and self.epochs[name] == transaction.producer_epoch
-        return Condition(is_open, "Ongoing" if is_open else "CompleteAbort", self.time_left_ms)
+        is_committed = self.ended.get(name) == (transaction.producer_epoch, True)
+        ended = "CompleteCommit" if is_committed else "CompleteAbort"
+        return Condition(is_open, "Ongoing" if is_open else ended, self.time_left_ms)
 
     def open_transactions(self, prefix: str) -> list[str]:
         return [name for name in self.open if name.startswith(prefix) and name not in self.moving]
@@ -599,3 +601,35 @@ def test_a_decision_that_does_not_fit_is_refused_before_anything_is_decided() ->
     cluster.parts_max = 1
     query.committer("0000000c-uuid").claim()
     assert sorted(cluster.topic) == expected(1), "what is decided is completed, whatever its size"
+
+
+def job_of_three(cluster: Cluster) -> tuple[Committer, list[Transaction]]:
+    query = SparkQuery(cluster)
+    return query.committer(RUN), [query.write(RUN, 0, slot).transaction for slot in range(3)]
+
+
+def test_a_job_of_which_part_is_visible_is_committed_completely() -> None:
+    cluster = Cluster()
+    committer, transactions = job_of_three(cluster)
+    cluster.end(transactions[1], commit=True)
+    assert committer.complete_job(transactions)
+    assert sorted(cluster.topic) == ["0/0", "0/1", "0/2"]
+
+
+def test_a_job_of_which_nothing_is_visible_is_aborted() -> None:
+    cluster = Cluster()
+    committer, transactions = job_of_three(cluster)
+    cluster.end(transactions[1], commit=False)
+    assert not committer.complete_job(transactions)
+    assert not cluster.open
+    assert not cluster.topic
+
+
+def test_a_job_that_lost_a_part_says_what_is_visible() -> None:
+    cluster = Cluster()
+    committer, transactions = job_of_three(cluster)
+    cluster.end(transactions[1], commit=True)
+    cluster.end(transactions[2], commit=False)
+    with pytest.raises(CommitFailedError, match=r"1 of the 3 transactions .*the other 2 are visible"):
+        committer.complete_job(transactions)
+    assert sorted(cluster.topic) == ["0/0", "0/1"]

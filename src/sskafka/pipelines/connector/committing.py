@@ -36,6 +36,7 @@ from sskafka.pipelines.connector.offsets import OffsetRange
 from sskafka.pipelines.connector.options import BOOTSTRAP, SinkOptions, source_options
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.connector.transactions import (
+    COMMITTED,
     ENDED,
     begin,
     condition_of,
@@ -289,16 +290,30 @@ class Committer:
 
     def commit_job(self, transactions: Sequence[Transaction], *, had_failures: bool = False) -> None:
         """Commit the transactions of a batch job. Nothing runs a job again by itself, so no decision is recorded."""
-        for transaction, cause in zip(transactions, self._all_committed(transactions), strict=True):
-            if cause:
-                raise CommitFailedError(
-                    f"the transaction {transaction.transactional_id} of the job {self._prefix!r} could not be "
-                    f"committed ({cause}): records are missing in the topic. The time between a task's first "
-                    "record and the commit must stay below transactionTimeoutMs"
-                )
+        causes = self._all_committed(transactions)
+        lost = [one.transactional_id for one, cause in zip(transactions, causes, strict=True) if cause]
+        if lost:
+            raise CommitFailedError(
+                f"{len(lost)} of the {len(transactions)} transactions of the job {self._prefix!r} could not be "
+                f"committed ({', '.join(lost)}; {next(filter(None, causes))}): their records are missing in the topic, and those "
+                f"of the other {len(transactions) - len(lost)} are visible. The time between a task's first record and "
+                "the commit must stay below transactionTimeoutMs. If the job is run again, it writes all records again"
+            )
         if had_failures:
             for name in self._coordinator.open_transactions(f"{self._prefix}-"):
                 self._coordinator.begin(name)
+
+    def complete_job(self, transactions: Sequence[Transaction]) -> bool:
+        """End the transactions of a job whose commit failed; return whether they are committed.
+
+        If part of the job is visible, the rest is committed, because running it again would write that part twice. If
+        nothing is, all of it is aborted, and the job can be run again."""
+        conditions = self._coordinator.conditions_of(transactions)
+        if not any(one.state in COMMITTED for one in conditions):
+            self.abort_job(transactions)
+            return False
+        self.commit_job(transactions)
+        return True
 
     def abort_job(self, transactions: Sequence[Transaction]) -> None:
         for transaction in transactions:

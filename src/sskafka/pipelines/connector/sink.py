@@ -27,7 +27,7 @@ from sskafka.pipelines.connector.commit_log import CommitLog
 from sskafka.pipelines.connector.commit_protocol import Attempt, CommitProtocol, Handover
 from sskafka.pipelines.connector.committing import Committer, cluster_committer, prefix_of, query_of
 from sskafka.pipelines.connector.decision import Decision, Owner, Part
-from sskafka.pipelines.connector.errors import ConnectorError, OptionError
+from sskafka.pipelines.connector.errors import CommitFailedError, ConnectorError, OptionError
 from sskafka.pipelines.connector.handover import HandoverFile
 from sskafka.pipelines.connector.kept_sessions import kept_session
 from sskafka.pipelines.connector.options import Guarantee, SinkOptions
@@ -385,14 +385,36 @@ class BatchWriter(DataSourceArrowWriter):
                 self._committer(session).commit_job(transactions, had_failures=any(one.attempt for one in written))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        transactions = _open(_written(messages))
+        """Abort the job. If every task has returned its result, the commit has failed, perhaps halfway: complete it."""
+        written = _written(messages)
+        transactions = _open(written)
         if not transactions:
+            return
+        if len(written) == len(messages):
+            self._complete(transactions)
             return
         try:
             with ClusterSession(self._options.bootstrap, self._options.connection) as session:
                 self._committer(session).abort_job(transactions)
         except ClientError as error:
             logger.warning("the brokers are not available; transactions stay open until they time out: %s", error)
+
+    def _complete(self, transactions: Sequence[Transaction]) -> None:
+        try:
+            with _patient_session(self._options) as session:
+                if self._committer(session).complete_job(transactions):
+                    logger.error(
+                        "the commit of the job failed and was completed: all records are visible once, so do "
+                        "not run the job again"
+                    )
+        except CommitFailedError as error:
+            logger.error("the commit of the job cannot be completed: %s", error)
+        except (ClientError, KafkaError) as error:
+            logger.error(
+                "the commit of the job was not completed, so part of its records may be visible. Running it "
+                "again would write those twice; `sskafka transaction list` shows what is open: %s",
+                error,
+            )
 
     def _committer(self, session: ClusterSession) -> Committer:
         return cluster_committer(session, self._options, self._job, Owner(self._job))

@@ -34,6 +34,8 @@ FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH}
 ENDED = FENCED | {ErrorCode.INVALID_TXN_STATE, ErrorCode.INVALID_PRODUCER_ID_MAPPING}
 """Errors of EndTxn for a transaction that is no longer open: it was aborted by its timeout or by a newer producer."""
 ONGOING = "Ongoing"
+COMMITTED = frozenset({"PrepareCommit", "CompleteCommit"})
+"""States of a transaction that is committed, or will be in any case."""
 
 _without_two_phase: set[str] = set()
 """Clusters that have refused two-phase commits to this process; they are not asked again."""
