@@ -79,7 +79,6 @@ class TransactionalProducer(ProducerEngine):
 
     async def commit(self) -> None:
         """Commit. If a record was not delivered, raise its error; the transaction is then still open: abort it."""
-        await self.flush()
         await self._end(commit=True)
 
     async def abort_transaction(self) -> None:
@@ -88,7 +87,6 @@ class TransactionalProducer(ProducerEngine):
         self._begin_end(commit=False)
         self._accumulator.discard()
         self._progress.set()
-        await self.flush()
         await self._end(commit=False)
 
     async def send_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
@@ -108,8 +106,8 @@ class TransactionalProducer(ProducerEngine):
 
     async def hand_over(self) -> Transaction:
         """Return the open transaction for another process to end. This producer then has none and starts a new one."""
-        await self.flush()
         async with self._offsets_lock:
+            await self.flush()
             transaction = self._require_open()
             self._begin_end(commit=True)
             self._current = None
@@ -118,6 +116,7 @@ class TransactionalProducer(ProducerEngine):
 
     async def _end(self, *, commit: bool) -> None:
         async with self._offsets_lock:
+            await self.flush()  # last: a record that is sent until now belongs to the transaction
             transaction = self._require_open()
             self._begin_end(commit=commit)
             if self._has_begun:

@@ -155,6 +155,7 @@ def test_offsets_whose_answer_is_lost_are_aborted(cluster: ScriptedCluster, kind
 
     run(cluster, scenario)
     assert cluster.offsets == {}
+    assert cluster.attempts[-1].producer_epoch == 1
 
 
 def test_offsets_whose_sending_is_cancelled_are_aborted(cluster: ScriptedCluster) -> None:
@@ -182,6 +183,26 @@ def test_the_end_of_a_transaction_waits_for_offsets(cluster: ScriptedCluster) ->
 
     run(cluster, scenario)
     assert cluster.offsets == {}
+
+
+def test_records_that_are_sent_while_a_commit_waits_for_offsets_are_committed(cluster: ScriptedCluster) -> None:
+    async def scenario(producer: TransactionalProducer) -> None:
+        await producer.begin()
+        await producer.choose_partition("t", None, 0)
+        cluster.fate = delayed(TxnOffsetCommitRequest, 50)
+        sending = asyncio.create_task(producer.send_offsets("group", {INPUT: 7}))
+        await asyncio.sleep(0.01)
+        committing = asyncio.create_task(producer.commit())
+        await asyncio.sleep(0.01)
+        cluster.fate = delayed(ProduceRequest, 100)
+        await producer.send("t", b"one", partition=0)
+        await asyncio.gather(sending, committing)
+        async with producer.transaction():
+            await producer.send("t", b"two", partition=0)
+
+    run(cluster, scenario)
+    assert cluster.committed() == [b"one", b"two"]
+    assert cluster.offsets == {"group": 7}
 
 
 @pytest.mark.parametrize("has_committed", [False, True])
