@@ -17,6 +17,7 @@ from sskafka.client.group.membership import ChangeKind, MembershipChange, TopicS
 from sskafka.model.errors import ErrorCode, KafkaError
 from sskafka.model.ids import TopicPartition
 from sskafka.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from sskafka.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from sskafka.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from sskafka.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -31,24 +32,31 @@ T0 = TopicPartition("t", 0)
 OFFSETS = {T0: OffsetToCommit(7, 3)}
 
 
-def member() -> ClassicMembership:
+def member(strategy: str = "cooperative-sticky") -> ClassicMembership:
     """A member of generation 1 that owns the partition."""
-    config = GroupConfig(group_id="g", partition_assignment_strategy="cooperative-sticky")
+    config = GroupConfig(group_id="g", partition_assignment_strategy=strategy)
     membership = ClassicMembership(config, TopicSubscription(frozenset({"t"})), 0)
-    joined = JoinGroupResponse(generation_id=1, protocol_name="cooperative-sticky", leader="x", member_id="m")
+    join(membership, generation=1)
+    return membership
+
+
+def join(membership: ClassicMembership, generation: int) -> None:
+    (strategy,) = membership.config.strategies
+    joined = JoinGroupResponse(generation_id=generation, protocol_name=strategy, leader="x", member_id="m")
     assert membership.next_request(0) is not None
     membership.answered(JoinGroupRequest(), joined, 0)
     membership.answered(SyncGroupRequest(), SyncGroupResponse(assignment=encode_assignment([T0])), 0)
     assert membership.change is not None
     membership.applied(membership.change, 0)
-    return membership
 
 
-def answers(*codes: object) -> Callable[[OffsetCommitRequest, int], Any]:
-    """Answer with one code after the other."""
-    left = list(codes)
+def answers(codes: list[object], on_request: list[Callable[[], None]]) -> Callable[[OffsetCommitRequest, int], Any]:
+    """Answer with one code after the other, and call one function after the other before."""
+    left, calls = list(codes), list(on_request)
 
     def answer(request: OffsetCommitRequest, version: int) -> Any:
+        if calls:
+            calls.pop(0)()
         code = left.pop(0)
         if code is HANG_UP:
             return HANG_UP
@@ -63,13 +71,19 @@ def _partition(code: ErrorCode) -> OffsetCommitResponsePartition:
 
 
 def commit(
-    codes: list[object], work: Callable[[MemberOffsets], Awaitable[None]], on_refusal: Callable[[], None] = lambda: None
+    codes: list[object],
+    work: Callable[[MemberOffsets], Awaitable[None]],
+    on_refusal: Callable[[], None] = lambda: None,
+    on_request: list[Callable[[], None]] | None = None,
 ) -> list[OffsetCommitRequest]:
     """Run `work` and return the commits that the broker saw."""
 
     async def run() -> list[OffsetCommitRequest]:
         coordinator = FindCoordinatorResponse(node_id=1)
-        answered = {FindCoordinatorRequest: lambda request, version: coordinator, OffsetCommitRequest: answers(*codes)}
+        answered = {
+            FindCoordinatorRequest: lambda request, version: coordinator,
+            OffsetCommitRequest: answers(codes, on_request or []),
+        }
         async with FakeBroker(answered) as broker, Cluster(broker.bootstrap, FAST) as cluster:
             await work(MemberOffsets(cluster, "g", on_refusal))
             return broker.seen(OffsetCommitRequest)
@@ -122,6 +136,31 @@ def test_a_commit_amid_a_rebalance_is_repeated_with_the_new_generation(code: Err
         membership.answered(JoinGroupRequest(), joined, 0)
 
     requests = commit([code, ErrorCode.NONE], lambda offsets: offsets.commit(membership, OFFSETS), begin_generation)
+    assert [request.generation_id_or_member_epoch for request in requests] == [1, 2]
+
+
+@pytest.mark.parametrize("ends_by", [ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.UNKNOWN_MEMBER_ID])
+def test_a_commit_is_not_repeated_after_its_partition_was_revoked_or_lost_and_assigned_again(
+    ends_by: ErrorCode,
+) -> None:
+    """Another member may have committed a later offset in between."""
+    membership = member("range")
+
+    def lose_and_regain() -> None:
+        membership.answered(HeartbeatRequest(), HeartbeatResponse(error_code=ends_by), 0)
+        assert membership.change is not None
+        membership.applied(membership.change, 0)
+        join(membership, generation=2)
+        assert membership.owned == {T0}
+
+    async def work(offsets: MemberOffsets) -> None:
+        with pytest.raises(CommitFailedError) as refused:
+            await offsets.commit(membership, OFFSETS)
+        assert not refused.value.retriable
+        await offsets.commit(membership, OFFSETS)
+
+    codes: list[object] = [ErrorCode.NOT_COORDINATOR, ErrorCode.NONE]
+    requests = commit(codes, work, on_request=[lose_and_regain])
     assert [request.generation_id_or_member_epoch for request in requests] == [1, 2]
 
 

@@ -7,6 +7,9 @@ repeated with the next epoch or generation of the member:
     STALE_MEMBER_EPOCH      the member has a new epoch, which the next heartbeat brings
     REBALANCE_IN_PROGRESS   the group begins a generation, and this member, which is joining it, keeps all of the
     ILLEGAL_GENERATION      partitions until it has revoked them (cooperative-sticky)
+
+A commit is not repeated once one of its partitions was revoked or lost, even if the member owns the partition again:
+another member may have committed a later offset in between.
 """
 
 import asyncio
@@ -79,9 +82,17 @@ class MemberOffsets:
         must not overwrite a later commit."""
         if not offsets:
             return
+        removals = {} if membership is None else membership.removals(offsets)
+
+        async def commit() -> None:
+            if membership is not None and membership.removals(offsets) != removals:
+                text = f"partitions of this commit for group {self._group_id!r} were revoked or lost in the meantime"
+                raise CommitFailedError(ErrorCode.ILLEGAL_GENERATION, text)
+            await self._commit(membership, offsets)
+
         async with self._order:
             try:
-                await self._cluster.retrying(lambda: self._commit(membership, offsets), deadline_ms=deadline_ms)
+                await self._cluster.retrying(commit, deadline_ms=deadline_ms)
             except _CommitAgainError as error:
                 raise CommitFailedError(error.code, str(error)) from error
 

@@ -19,6 +19,8 @@ again with the next poll.
 """
 
 from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable
 from enum import Enum
 from math import inf
 from typing import NamedTuple, TypeAlias
@@ -79,6 +81,7 @@ class Membership(ABC):
         """What the poller has to apply next."""
         self.failure: Exception | None = None
         """The error for which this member has given up. The poller raises it."""
+        self._removals: Counter[TopicPartition] = Counter()
         self._send_at_ms = now_ms
         self._poll_deadline_ms = now_ms + config.max_poll_interval_ms
         self._is_expired = False
@@ -134,6 +137,7 @@ class Membership(ABC):
             self.owned |= change.partitions
         else:
             self.owned -= change.partitions
+            self._removals.update(change.partitions)
         if self.change is change:
             self.change = None
         elif self.change is not None:
@@ -141,6 +145,10 @@ class Membership(ABC):
             self.change = self.change._replace(partitions=left) if left else None
         if self.change is None and self.failure is None:
             self._continue(now_ms)
+
+    def removals(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return how often each of the partitions was revoked or lost."""
+        return {partition: self._removals[partition] for partition in partitions}
 
     @abstractmethod
     def resubscribe(self, subscription: TopicSubscription, now_ms: float) -> None:
