@@ -29,7 +29,7 @@ class ThrottledSides(NamedTuple):
     fetching: bool = False
 
 
-class ThrottledReplicas:
+class TopicThrottle:
     """The replicas of a topic that are throttled."""
 
     def __init__(self, topic_config: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from sskafka.model.settings import Settings
-from sskafka.replication.throttle import ThrottledReplicas
+from sskafka.replication.throttle import TopicThrottle
 from sskafka.storage.log_config import LogConfig
 
 
@@ -16,7 +16,7 @@ class TopicSettings:
         self._overrides = dict(overrides)
         self.log_config = LogConfig.from_settings(config)
         self.min_insync_replicas: int = config["min.insync.replicas"]
-        self.throttled = ThrottledReplicas(config)
+        self.throttled = TopicThrottle(config)
 
     def are_of(self, of_broker: Settings, overrides: Mapping[str, str]) -> bool:
         """Return whether a topic with these overrides has the same settings."""

@@ -7,7 +7,7 @@ from replica_cluster import TOPIC, ReplicaCluster
 from replica_requests import produce
 
 from sskafka.metadata.records import ConfigRecord
-from sskafka.replication.throttle import Throttle, ThrottledReplicas
+from sskafka.replication.throttle import Throttle, TopicThrottle
 
 RATE = 10_000
 BATCHES, BATCH_BYTES = 20, 2_500
@@ -99,7 +99,7 @@ def test_replicas_are_named_by_partition_and_broker(
     leader: tuple[str, ...], follower: tuple[str, ...], expected: tuple[bool, bool]
 ) -> None:
     config = {"leader.replication.throttled.replicas": leader, "follower.replication.throttled.replicas": follower}
-    assert ThrottledReplicas(config).sides_of(3, 2) == expected
+    assert TopicThrottle(config).sides_of(3, 2) == expected
 
 
 def cluster_with_a_backlog(side: str, rate: int = RATE, fetch_bytes: int = 2600, windows: int = 11) -> ReplicaCluster:
