@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 LISTS = "_spark_metadata"
 ASIDE = "_cut-off"
-_COMPACT = ".compact"
+COMPACT = ".compact"
 _RECENT_LISTS = 10
 _WRITTEN_BY_SPARK = re.compile(r"part-\d{5}-[0-9a-f-]{36}\S*\.parquet")
 
@@ -78,7 +78,7 @@ def newest_list(directory: Path) -> int:
 def listed_names(directory: Path) -> set[str]:
     """Return the names of the files that belong to the table; names are unique across directories."""
     lists = _lists(directory)
-    whole = max((number for number, file in lists.items() if file.suffix == _COMPACT), default=-1)
+    whole = max((number for number, file in lists.items() if file.suffix == COMPACT), default=-1)
     needed = (file for number, file in lists.items() if number >= whole)
     return {name for file in needed for name in _names_in(file)}
 
@@ -86,7 +86,7 @@ def listed_names(directory: Path) -> set[str]:
 def _lists(directory: Path) -> dict[int, Path]:
     """Return the lists by batch. Every tenth list is a compacted one that includes all before it."""
     files = (directory / LISTS).glob("[0-9]*")
-    numbers = ((file.name.removesuffix(_COMPACT), file) for file in files)
+    numbers = ((file.name.removesuffix(COMPACT), file) for file in files)
     return {int(number): file for number, file in numbers if number.isdecimal()}
 
 

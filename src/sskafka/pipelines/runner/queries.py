@@ -28,6 +28,7 @@ from sskafka.pipelines.runner.iceberg import IcebergWriter
 from sskafka.pipelines.runner.jdbc import JdbcWriter
 from sskafka.pipelines.runner.naming import FileMistakeError, query_name
 from sskafka.pipelines.runner.observing import observed
+from sskafka.pipelines.runner.parquet_batches import foreign_batches
 from sskafka.pipelines.runner.progress import OUT, ROWS
 from sskafka.pipelines.runner.recovery import checkpoint_of, transactional_prefix
 from sskafka.pipelines.runner.retries import settled, start_with_retries, with_retries
@@ -105,7 +106,11 @@ def _sink_writer(run: RunContext, index: int) -> DataStreamWriter:
     check_columns(pipeline, index, rows.columns)
     match sink:
         case ParquetSink():
-            writer = counted(rows).writeStream.format("parquet").option("path", pipeline.resolved(sink.path))
+            directory = pipeline.resolved(sink.path)
+            foreign = foreign_batches(run.spark, directory, checkpoint_of(pipeline, sink.name))
+            if foreign:
+                raise FileMistakeError(f"{pipeline.position(f'sinks[{index}].parquet.path')}: {foreign}")
+            writer = counted(rows).writeStream.format("parquet").option("path", directory)
             if sink.partition_by:
                 writer = writer.partitionBy(*sink.partition_by)
         case TopicSink():

@@ -14,11 +14,17 @@ from pathlib import Path
 
 from sskafka.client.groups import committed_offsets, delete_group
 from sskafka.model.errors import ErrorCode, KafkaError
+from sskafka.pipelines.connector.checkpoint import local_path
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.files.pipeline import DEAD_LETTERS, Pipeline
-from sskafka.pipelines.files.sink import ParquetSink
+from sskafka.pipelines.runner.leftovers import parquet_paths
+from sskafka.pipelines.runner.recovery import checkpoint_of, topic_sinks
 
 SPARK_LOG = "_spark_metadata"
+
+
+class ResetError(Exception):
+    """The progress of the pipeline cannot be deleted from here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +37,15 @@ class Step:
 
 def steps_to_reset(session: ClusterSession, pipeline: Pipeline, stamp: str) -> Iterator[Step]:
     """Yield what must be done; `stamp` is part of the names of moved directories."""
-    for query in (*(sink.name for sink in pipeline.sinks), DEAD_LETTERS):
-        checkpoint = Path(pipeline.checkpoint_root) / query
+    queries = [*(sink.name for sink in pipeline.sinks), DEAD_LETTERS]
+    checkpoints = [checkpoint_of(pipeline, query) for query in queries]
+    directories = parquet_paths(pipeline)
+    _refuse_remote(pipeline, checkpoints, directories)
+    for checkpoint in map(_local, checkpoints):
         if checkpoint.exists():
             yield Step(f"delete the checkpoint {checkpoint}", partial(_delete_checkpoint, checkpoint))
-    for sink in pipeline.sinks:
-        if isinstance(sink, ParquetSink):
-            yield from _set_aside(Path(pipeline.resolved(sink.path)), stamp)
+    for directory in map(_local, directories):
+        yield from _set_aside(directory, stamp)
     for group in groups_of(pipeline):
         if session.run(committed_offsets(session.cluster, group)):
             yield Step(f"delete the consumer group {group}", partial(_delete, session, group))
@@ -47,6 +55,26 @@ def groups_of(pipeline: Pipeline) -> list[str]:
     """Return the groups to which progress is committed."""
     dead = [f"{DEAD_LETTERS}.{source.name}" for source in pipeline.sources if source.has_dead_letters]
     return [f"{pipeline.name}.{query}" for query in (*(sink.name for sink in pipeline.sinks), *dead)]
+
+
+def _refuse_remote(pipeline: Pipeline, checkpoints: list[str], directories: list[str]) -> None:
+    """Raise if reset would find only some of the places: the checkpoint and the files must be removed together."""
+    if all(local_path(place) is not None for place in (*checkpoints, *directories)):
+        return
+    places = [pipeline.checkpoint_root, *(f"{directory}/{SPARK_LOG}" for directory in directories)]
+    settle = (
+        "settle transactions with `sskafka pipeline recover --execute`, then " if any(topic_sinks(pipeline)) else ""
+    )
+    raise ResetError(
+        f"reset deletes only files on this machine. To start from the beginning, {settle}"
+        f"delete {', '.join(places)} and the consumer groups {', '.join(groups_of(pipeline))}"
+    )
+
+
+def _local(place: str) -> Path:
+    path = local_path(place)
+    assert path is not None
+    return path
 
 
 def _delete_checkpoint(checkpoint: Path) -> None:
