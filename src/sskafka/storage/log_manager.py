@@ -26,7 +26,7 @@ from sskafka.storage.directory_opening import DirectoryOpening, Identity
 from sskafka.storage.disk import Disk
 from sskafka.storage.errors import LogDirectoryError, StorageError, TemporaryStorageError
 from sskafka.storage.log import Log
-from sskafka.storage.log_age import age_of_log
+from sskafka.storage.log_age import LogAge, age_of_log
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_directory import LogDirHealth
 from sskafka.storage.log_move import LogMove
@@ -125,7 +125,7 @@ class LogManager:
         home = self._log_dir_on_disk(topic_partition, topic_id)
         if home is None:
             self._check_within_reach(topic_partition, topic_id, must_exist)
-            home = directory or self.preferred.pop(topic_partition, None) or self._directory_with_fewest_logs()
+            home = directory or self.preferred.get(topic_partition) or self._directory_with_fewest_logs()
         name = directory_name(topic_partition, home.meta.partition_base)
         path = os.path.join(home.path, name)
         is_new = topic_partition not in home.unclaimed
@@ -135,9 +135,14 @@ class LogManager:
         recovered = self._recovering.take(topic_partition)
         if recovered is None:
             recovered = self._recover(home, path, topic_partition, config, now_ms, is_new)
-        home.claim(topic_partition)
         log = make_log(home.health, path, topic_partition, config, recovered, home.flusher, topic_id, report)
-        self._adopt(home, log, now_ms, is_new)
+        try:
+            self._adopt(home, log, now_ms, is_new)
+        except StorageError:  # a later attempt must find the directory unclaimed, not create another one
+            log.abandon()
+            raise
+        home.claim(topic_partition)
+        self.preferred.pop(topic_partition, None)
         return log
 
     def _recover(
@@ -178,7 +183,10 @@ class LogManager:
         `done` is called from any thread when all are recovered. `open_log` uses the results."""
         works: dict[TopicPartition, tuple[LogDirHealth, Callable[[], RecoveredFiles]]] = {}
         for topic_partition, topic_id, config in wanted:
-            home = self._log_dir_on_disk(topic_partition, topic_id)
+            try:
+                home = self._log_dir_on_disk(topic_partition, topic_id)
+            except StorageError:
+                continue  # `open_log` tries again
             if home is None or not home.is_online:
                 continue  # of a deleted topic, or in a directory that failed in the meantime
             path = os.path.join(home.path, home.unclaimed[topic_partition])
@@ -211,18 +219,24 @@ class LogManager:
             if name is None:
                 continue
             path = os.path.join(directory.path, name)
-            if topic_id in {ZERO_UUID, read_topic_id(self._disk, path) or topic_id}:
+            with directory.health.reading():
+                known_id = read_topic_id(self._disk, path)
+            if topic_id in {ZERO_UUID, known_id or topic_id}:
                 found[directory] = path
             else:
                 self._set_aside(directory, topic_partition, STRAY_SUFFIX)
         return self._newest(topic_partition, found) if len(found) > 1 else next(iter(found), None)
 
     def _newest(self, topic_partition: TopicPartition, found: Mapping[LogDir, str]) -> LogDir:
-        newest = max(found, key=lambda directory: age_of_log(self._disk, found[directory]))
+        newest = max(found, key=lambda directory: self._age(directory, found[directory]))
         for directory in found:
             if directory is not newest:
                 self._set_aside(directory, topic_partition, STRAY_SUFFIX)
         return newest
+
+    def _age(self, directory: LogDir, path: str) -> LogAge:
+        with directory.health.reading():
+            return age_of_log(self._disk, path)
 
     def _save_identity(self, home: LogDir, log: Log, is_new: bool) -> None:
         """Save what must be durable before an acknowledgement, for a new log and for a log without a topic id."""

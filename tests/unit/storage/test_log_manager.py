@@ -4,6 +4,7 @@ import errno
 import gc
 import json
 import logging
+import os
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -14,9 +15,9 @@ from simulated_disk import SimulatedDisk
 
 from sskafka.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID, TopicPartition
 from sskafka.records.builder import NewRecord, build_batch
-from sskafka.storage import broker_directory
+from sskafka.storage import broker_directory, flusher
 from sskafka.storage.disk import Disk, OsDisk
-from sskafka.storage.errors import ClosedLogError, LogDirectoryError, StorageError
+from sskafka.storage.errors import ClosedLogError, LogDirectoryError, StorageError, TemporaryStorageError
 from sskafka.storage.log import Log
 from sskafka.storage.log_config import LogConfig
 from sskafka.storage.log_manager import LogManager
@@ -402,6 +403,67 @@ def test_a_full_directory_keeps_no_other_from_its_checkpoints(disk: SimulatedDis
         manager.checkpoint_recovery_points()
     assert text(disk, "/b/recovery-point-offset-checkpoint").startswith("0\n1\norders ")
     assert all(directory.is_online for directory in manager.directories)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_log_that_cannot_be_opened_for_lack_of_descriptors_is_opened_later(
+    disk: SimulatedDisk, clean: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shortage begins with each open in turn: of the topic id, of the segments and of what is derived from them."""
+    monkeypatch.setattr(flusher, "sleep", lambda _: None)
+    manager = start(disk, "/a", "/b")
+    for partition in range(2):
+        log = open_log(manager, partition)
+        append(log, b"x")
+        append(log, b"y")
+    open_log(manager, 1).advance_high_watermark(2)
+    open_log(manager, 1).increment_log_start_offset(1)
+    manager.checkpoint_log_start_offsets()
+    if clean:
+        manager.close()
+    else:
+        manager.release()
+    attempts = count()
+    opens_left = 0
+
+    def lacking(operation: str, path: str) -> None:
+        nonlocal opens_left
+        if operation == "open" and "/orders-" in path:
+            opens_left -= 1
+            if opens_left < 0:
+                raise OSError(errno.EMFILE, "Too many open files", path)
+
+    for attempt in attempts:
+        disk.fault = None
+        again = start(disk, "/a", "/b")
+        opens_left, disk.fault = attempt, lacking
+        try:
+            open_log(again, 1)
+        except TemporaryStorageError:
+            disk.fault = None
+        has_failed = disk.fault is None
+        disk.fault = None
+        log = open_log(again, 1)
+        assert (os.path.dirname(log.directory), log.log_start_offset) == ("/b", 1), f"after {attempt} opens"
+        assert read_records(log)[-1] == (1, b"y")
+        again.release()
+        if not has_failed:
+            break
+    assert next(attempts) > 3
+
+
+def test_a_new_log_is_made_later_where_it_was_asked_for(disk: SimulatedDisk) -> None:
+    def lacking(operation: str, path: str) -> None:
+        if operation == "open" and "/orders-" in path:
+            raise OSError(errno.EMFILE, "Too many open files", path)
+
+    manager = start(disk, "/a", "/b")
+    manager.preferred[TP] = manager.directories[1]
+    disk.fault = lacking
+    with pytest.raises(TemporaryStorageError):
+        open_log(manager)
+    disk.fault = None
+    assert open_log(manager).directory == "/b/orders-0"
 
 
 # ---- a directory that is not there when the broker starts
