@@ -7,7 +7,7 @@ from typing import Any
 import deltalake
 import pyarrow as pa
 import pytest
-from pyspark.sql.types import IntegerType, LongType, StringType
+from pyspark.sql.types import DoubleType, IntegerType, LongType, StringType
 from table_rows import Named, Rows, Typed
 
 from sskafka.pipelines.files.pipeline import load_pipeline
@@ -131,6 +131,24 @@ def test_partitions_may_have_any_value(tmp_path: Path) -> None:
     assert (tmp_path / "delta" / "name=a").is_dir()
     only = deltalake.DeltaTable(tmp_path / "delta").to_pyarrow_table(filters=[("name", "=", "ü")])
     assert sorted(only["id"].to_pylist()) == [4, 6]
+
+
+def test_partitions_may_be_any_double(tmp_path: Path) -> None:
+    nan, infinity = float("nan"), float("inf")
+    values = [nan, None, 1.5, 0.0, -0.0, nan, infinity, -infinity]
+    writer_of(tmp_path, "{path: delta, partition_by: value}")(Typed(DoubleType(), pa.array(values)), 0)
+    table = deltalake.DeltaTable(tmp_path / "delta").to_pyarrow_table().sort_by("id")
+    assert list(map(str, table["value"].to_pylist())) == list(map(str, values))
+    folders = {path.name for path in (tmp_path / "delta").glob("value=*")}
+    assert folders == {
+        "value=NaN",
+        "value=None",
+        "value=1.5",
+        "value=0.0",
+        "value=-0.0",
+        "value=Infinity",
+        "value=-Infinity",
+    }
 
 
 def test_files_carry_the_statistics_that_readers_skip_by(tmp_path: Path) -> None:

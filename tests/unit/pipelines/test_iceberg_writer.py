@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import CommitFailedException
-from pyspark.sql.types import IntegerType, LongType, StringType
+from pyspark.sql.types import DoubleType, IntegerType, LongType, StringType
 from table_rows import Named, Rows, Typed
 
 from sskafka.pipelines.files.document import PipelineFileError
@@ -162,6 +162,25 @@ def test_partitions_may_have_any_value(shop: Shop) -> None:
     assert shop.numbers() == sorted(names)
     assert shop.numbers("name = 'ü'") == [4]
     assert shop.numbers("name is null") == [3]
+
+
+def test_partitions_may_be_any_double_except_nan(shop: Shop) -> None:
+    values = [None, 1.5, 0.0, -0.0, float("inf")]
+    shop.writer("partition_by: value")(Typed(DoubleType(), pa.array(values)), 0)
+    assert list(map(str, shop.rows().sort_by("id")["value"].to_pylist())) == list(map(str, values))
+    assert (shop.numbers("value is null"), shop.numbers("value = 0.0"), shop.numbers("value > 1")) == (
+        [0],
+        [2, 3],
+        [1, 4],
+    )
+    with pytest.raises(ValueError, match=r"shop\.numbers is partitioned by value, and rows have NaN"):
+        shop.writer("partition_by: value")(Typed(DoubleType(), pa.array([float("nan")])), 1)
+    assert len(shop.numbers()) == len(values)
+
+
+def test_a_partition_of_the_text_nan_is_no_number(shop: Shop) -> None:
+    shop.writer("partition_by: name")(Named({1: "NaN"}), 0)
+    assert shop.numbers("name = 'NaN'") == [1]
 
 
 def test_a_new_column_is_refused_unless_the_sink_evolves(shop: Shop) -> None:

@@ -14,7 +14,7 @@ from sskafka.pipelines.connector.topic_batches import query_id
 from sskafka.pipelines.files.pipeline import OutputMode, Pipeline
 from sskafka.pipelines.files.sink import IcebergSink
 from sskafka.pipelines.runner.schema_evolution import added_columns, widened_columns
-from sskafka.pipelines.runner.table_files import arrow_schema, write_table_files
+from sskafka.pipelines.runner.table_files import NOT_A_NUMBER, TableFile, arrow_schema, write_table_files
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,6 +101,7 @@ class IcebergWriter:
         root = f"{table.location()}/{DATA}"
         columns = [field.name for field in table.spec().fields]
         files = write_table_files(rows, root, columns, keeps_partition_columns=True)
+        self._refuse_nan(files)
         paths = [f"{root}/{file.path}" for file in files]
         for attempts_left in reversed(range(COMMIT_ATTEMPTS)):
             try:
@@ -111,6 +112,16 @@ class IcebergWriter:
                     return
                 if not attempts_left:
                     raise
+
+    def _refuse_nan(self, files: list[TableFile]) -> None:
+        """Raise if a partition is NaN: pyiceberg would call it null, and other programs would read null in its rows."""
+        for file in files:
+            for column, value in file.partition.items():
+                if value == NOT_A_NUMBER and column not in file.lowest:  # text has a lowest value
+                    raise ValueError(
+                        f"the Iceberg table {self._sink.identifier} is partitioned by {column}, and rows have NaN in "
+                        f"it, which pyiceberg cannot store. Filter or replace it in the transformation: nanvl({column}, 0)"
+                    )
 
     def _commit(self, table: "Table", paths: list[str], batch: int) -> None:
         table.properties.update(NO_RETRIES)  # only here: other programs that write the table keep their setting

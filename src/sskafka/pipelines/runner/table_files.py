@@ -6,6 +6,7 @@ files with other names; those of the first attempt are in no commit, and no read
 
 import hashlib
 import json
+import math
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _REPORT = "file string"
+_ROW = "sskafka_row"
+NOT_A_NUMBER = "NaN"
 _PLAIN = re.compile(r"[A-Za-z0-9_.=-]+")
 _STATISTICS_TEXT_MAX = 32
 """Longer text is left out of the statistics: truncated text would have to be rounded up."""
@@ -88,17 +91,14 @@ class FileSet:
         if not self._partition_by:
             yield (), table
             return
-        import pyarrow.compute as pc  # noqa: PLC0415  in the worker
+        import pyarrow as pa  # noqa: PLC0415  in the worker
 
-        for row in table.select(self._partition_by).group_by(list(self._partition_by)).aggregate([]).to_pylist():
-            is_here = None
-            for name in self._partition_by:
-                same = pc.is_null(table[name]) if row[name] is None else pc.equal(table[name], row[name])
-                same = pc.fill_null(same, False)
-                is_here = same if is_here is None else pc.and_(is_here, same)
-            part = table.filter(is_here)
-            values = tuple(partition_text(row[name]) for name in self._partition_by)
-            yield values, part if self._keeps else part.drop_columns(list(self._partition_by))
+        keys = list(self._partition_by)
+        numbered = table.select(keys).append_column(_ROW, pa.array(range(table.num_rows), pa.int64()))
+        rest = table if self._keeps else table.drop_columns(keys)
+        for group in numbered.group_by(keys, use_threads=False).aggregate([(_ROW, "list")]).to_pylist():
+            # By number: NaN is equal to no value, and 0.0 is equal to -0.0, which is another group.
+            yield tuple(partition_text(group[key]) for key in keys), rest.take(group[f"{_ROW}_list"])
 
     def _writer(self, values: tuple[str | None, ...], part: "pa.Table") -> Any:
         if values not in self._open:
@@ -153,6 +153,8 @@ def partition_text(value: Any) -> str | None:
             return str(value).lower()
         case datetime():
             return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f") if value.tzinfo else str(value)
+        case float() if not math.isfinite(value):
+            return NOT_A_NUMBER if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"  # as Java reads them
         case _:
             return str(value)
 
