@@ -262,6 +262,9 @@ class Timers:
 
     def cancel(self, key: Hashable) -> None: ...
 
+    def __contains__(self, key: Hashable) -> bool:
+        raise NotImplementedError
+
 
 class Told:
     def __init__(self, reply: Reply) -> None:

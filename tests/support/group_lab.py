@@ -92,6 +92,9 @@ class LabTimers:
     def cancel(self, key: Hashable) -> None:
         self.pending.pop(key, None)
 
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self.pending
+
 
 class GroupLab:
     def __init__(self, **settings: Any) -> None:

@@ -40,6 +40,9 @@ class CoordinatorTimers:
     def __len__(self) -> int:
         return len(self._deadlines)
 
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._deadlines
+
     def schedule(self, key: Hashable, delay_ms: int, due: Due) -> None:
         at_ms = self._clock.monotonic_ms() + delay_ms
         deadline = self._deadlines.get(key)

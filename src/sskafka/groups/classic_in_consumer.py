@@ -64,8 +64,6 @@ class ClassicInConsumer:
         self._topics = topics
         self._settings = settings
         self._timers = timers
-        self._rejoin_epochs: dict[tuple[str, str], int] = {}
-        """By group and member: the epoch in which the member was first told to rejoin."""
 
     # -- JoinGroup
 
@@ -115,7 +113,6 @@ class ClassicInConsumer:
         is_resubscribed = said.subscription != member.subscription
         draft = self._consumer.reconcile(draft, member_id, owned, is_resubscribed, now_ms)
         updated = draft.group.members[member_id]
-        self._rejoin_epochs.pop((group.group_id, member_id), None)
         if is_last_change:
             draft = self._downgrades.downgraded_after_replacement(draft, now_ms)
         else:
@@ -175,10 +172,9 @@ class ClassicInConsumer:
 
     def _expect_join(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         """Expect the member to rejoin. The timeout runs from the first time that the member was told to."""
-        key = group.group_id, member.member_id
-        if self._rejoin_epochs.get(key) != member.epoch:
-            self._rejoin_epochs[key] = member.epoch
-            self._expect(group, member, timer_key(CLASSIC_JOIN, group, member), "did not join again")
+        key = timer_key(CLASSIC_JOIN, group, member)
+        if key not in self._timers:
+            self._expect(group, member, key, "did not join again")
 
     def _expect_sync(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         self._expect(group, member, timer_key(CLASSIC_SYNC, group, member), "did not ask for its assignment")

@@ -111,6 +111,10 @@ class Timers(Protocol):
 
     def cancel(self, key: Hashable) -> None: ...
 
+    def __contains__(self, key: Hashable) -> bool:
+        """Return whether a timer with the key is set and has not fired."""
+        ...
+
 
 class CoordinatorShard(Protocol[R]):
     """The state in one partition of an internal topic, as Kafka's CoordinatorShard."""

@@ -435,6 +435,26 @@ def test_a_classic_member_that_does_not_join_again_in_time_is_put_out(
     assert quick.member_id in lab.consumers.members
 
 
+def test_a_classic_member_is_expected_to_join_again_in_every_group_that_it_was_upgraded_to() -> None:
+    """It was told to in the consumer group before, in the same epoch."""
+    lab = ConsumerLab({"orders": 6})
+    new, old, slow = LabConsumer(lab, "new"), OldConsumer(lab), OldConsumer(lab)
+    new.join()
+    old.join()
+    mixed_settle(old, new)
+    slow.join()
+    mixed_settle(old, new, rounds=2)
+    assert slow.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    new.leave()
+    another = LabConsumer(lab, "another")
+    another.join()
+    for _ in range(10):
+        assert slow.heartbeat() in {ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.UNKNOWN_MEMBER_ID}
+        mixed_settle(old, another, rounds=1)
+        lab.pass_time(4_000)
+    assert set(lab.consumers.members) == {old.member_id, "another"}
+
+
 def test_a_classic_member_that_does_not_ask_for_its_assignment_in_time_is_put_out(lab: ConsumerLab) -> None:
     new, old = LabConsumer(lab, "new"), OldConsumer(lab)
     new.join()
