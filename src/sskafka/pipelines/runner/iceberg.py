@@ -120,7 +120,7 @@ class IcebergWriter:
                 if value == NOT_A_NUMBER and column not in file.lowest:  # text has a lowest value
                     raise ValueError(
                         f"the Iceberg table {self._sink.identifier} is partitioned by {column}, and rows have NaN in "
-                        f"it, which pyiceberg cannot store. Filter or replace it in the transformation: nanvl({column}, 0)"
+                        f"it, which pyiceberg cannot store. Replace it in the transformation: nanvl({column}, 0)"
                     )
 
     def _commit(self, table: "Table", paths: list[str], batch: int) -> None:
