@@ -118,7 +118,10 @@ class GroupCoordinator:
                 context.write_eventually(lambda shard, now_ms: shard.topics_deleted(deleted))
 
     def _context_begun(self, context: CoordinatorContext[GroupCoordinatorShard]) -> None:
-        """Delete the offsets of deleted topics, because the previous coordinator may not have done so."""
+        """Delete the offsets of topics that do not exist, because the previous coordinator may not have done so.
+
+        Topics are compared by name: the records of offsets have no topic ids. So offsets of a deleted topic stay if a
+        topic of this name was created again before this coordinator has loaded."""
         context.after_load = lambda shard, now_ms: shard.topics_missing(self.topics)
 
     def samples(self) -> Iterator[Sample]:

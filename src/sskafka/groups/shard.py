@@ -235,7 +235,7 @@ class GroupCoordinatorShard:
         return CoordinatorResult(self.offset_requests.delete_topics(topics), is_divisible=True)
 
     def topics_missing(self, known: Collection[str]) -> GroupResult:
-        """Delete the offsets of topics that do not exist any more, that is, are not in `known`."""
+        """Delete the offsets of topics whose names are not in `known`, the topics that exist."""
         return self.topics_deleted([topic for topic in self.offsets.topics() if topic not in known])
 
     # -- classic groups
