@@ -11,6 +11,7 @@ metadata before this broker is in service: while a start replays the metadata lo
 cluster, and a coordinator would delete the offsets of topics that were created later.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Iterator
 from functools import cached_property
 from typing import Generic, Protocol, TypeVar
@@ -41,6 +42,7 @@ class Coordinator(Protocol):
 
 
 C = TypeVar("C", bound=Coordinator)
+_log = logging.getLogger(__name__)
 
 
 class LazyCoordinator(Generic[C]):
@@ -54,16 +56,25 @@ class LazyCoordinator(Generic[C]):
         self._image = ClusterImage()
 
     def __call__(self) -> C:
-        return self._created() if self._coordinator is None else self._coordinator
+        return self._begun(self._make()) if self._coordinator is None else self._coordinator
 
     def samples(self) -> Iterator[Sample]:
         if self._coordinator is not None:
             yield from self._coordinator.samples()
 
-    def _created(self) -> C:
-        self._coordinator = made = self._make()
+    def _begun(self, made: C) -> C:
+        self._coordinator = made
         self._maybe_begin(made)
         return made
+
+    def _try_to_create(self) -> None:
+        """Create the coordinator. If that fails for lack of descriptors, the next change or request tries again."""
+        try:
+            made = self._make()
+        except OSError as error:  # an import needs descriptors
+            _log.warning("the coordinator of %s cannot be started for now: %s", self._topic, error)
+        else:
+            self._begun(made)
 
     def _maybe_begin(self, coordinator: C) -> None:
         if self._is_in_service(self._image):
@@ -74,7 +85,7 @@ class LazyCoordinator(Generic[C]):
         self._image = image
         if self._coordinator is None:
             if self._topic in image.topics_by_name and self._is_in_service(image):
-                self._created()
+                self._try_to_create()
         elif self._has_begun:
             self._coordinator.metadata_changed(delta, image)
         else:

@@ -1,5 +1,6 @@
 """Coordinators are created on demand, and receive no metadata from before this broker was in service."""
 
+import errno
 from collections.abc import Iterator
 
 import pytest
@@ -96,3 +97,19 @@ def test_what_counts_is_the_metadata_that_is_in_effect(broker: Broker) -> None:
     deletion = MetadataDelta(topics_deleted={b"old": new.topics_by_name["orders"]})
     broker.need.metadata_changed(deletion, new)
     assert [delta.topics_deleted for delta in service.deltas] == [{}]
+
+
+def test_an_import_that_lacks_descriptors_is_tried_again(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacking() -> Heard:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    broker.is_in_service = True
+    broker.need = LazyCoordinator("__state", lacking, lambda image: True)
+    image = image_with("__state")
+    broker.need.metadata_changed(MetadataDelta.from_empty(image), image)
+    with pytest.raises(OSError, match="Too many open files"):
+        broker.need()
+    monkeypatch.setattr(broker.need, "_make", broker.make)
+    broker.need.metadata_changed(MetadataDelta(), image)
+    (service,) = broker.made
+    assert [set(delta.partitions_changed) for delta in service.deltas] == [set(image.topics_by_id)]
