@@ -295,9 +295,10 @@ class Committer:
         if lost:
             raise CommitFailedError(
                 f"{len(lost)} of the {len(transactions)} transactions of the job {self._prefix!r} could not be "
-                f"committed ({', '.join(lost)}; {next(filter(None, causes))}): their records are missing in the topic, and those "
-                f"of the other {len(transactions) - len(lost)} are visible. The time between a task's first record and "
-                "the commit must stay below transactionTimeoutMs. If the job is run again, it writes all records again"
+                f"committed ({', '.join(lost)}; {next(filter(None, causes))}): their records are missing in the topic, "
+                f"and those of the other {len(transactions) - len(lost)} are visible. The time between a task's "
+                "first record and the commit must stay below transactionTimeoutMs. If the job is run again, it writes "
+                "all records again"
             )
         if had_failures:
             for name in self._coordinator.open_transactions(f"{self._prefix}-"):
