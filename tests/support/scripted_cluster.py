@@ -76,6 +76,8 @@ class Fate(NamedTuple):
     to_broker_ms: float = 1
     to_client_ms: float = 1
     is_request_lost: bool = False
+    late_ms: float | None = None
+    """The broker carries the lost request out after all, this long after the client lost its connection."""
     is_answer_lost: bool = False
     refusal: ErrorCode = ErrorCode.NONE
     """The broker does not carry the request out and answers this."""
@@ -323,6 +325,9 @@ class ScriptedConnection:
     async def _carry(self, message: Any, version: int, fate: Fate) -> Any:
         await asyncio.sleep(fate.to_broker_ms / 1000)
         if fate.is_request_lost:
+            if fate.late_ms is not None:
+                later = asyncio.get_running_loop().call_later
+                later(fate.late_ms / 1000, self._cluster.answer, message, version, fate)
             self._lose()
         answer = self._cluster.answer(message, version, fate)
         await asyncio.sleep(fate.to_client_ms / 1000)
