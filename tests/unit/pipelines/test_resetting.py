@@ -19,7 +19,7 @@ def test_a_checkpoint_beside_other_things_goes_alone(tmp_path: Path) -> None:
     (tmp_path / "other-pipeline" / "offsets").mkdir(parents=True)
     pipeline = load_pipeline(file)
     assert pipeline.sinks[0].name == "parquet"
-    for step in steps_to_reset(session_without_groups(), pipeline, "now"):
+    for step in steps_to_reset(session_without_groups(), pipeline, "", "now"):
         step.work()
     assert not (tmp_path / "parquet").exists()
     assert file.exists()
@@ -34,7 +34,7 @@ def test_files_of_url_paths_are_moved(tmp_path: Path) -> None:
     )
     (tmp_path / "c" / "parquet" / "offsets").mkdir(parents=True)
     (tmp_path / "out" / "_spark_metadata").mkdir(parents=True)
-    for step in steps_to_reset(session_without_groups(), load_pipeline(file), "now"):
+    for step in steps_to_reset(session_without_groups(), load_pipeline(file), "", "now"):
         step.work()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["good.yaml", "out-before-now"]
 
@@ -53,7 +53,7 @@ def test_what_is_elsewhere_is_named_before_anything_is_deleted(tmp_path: Path, o
     (tmp_path / "parquet" / "offsets").mkdir(parents=True)
     (tmp_path / "out" / "_spark_metadata").mkdir(parents=True)
     with pytest.raises(ResetError, match=f"{places} the consumer groups good.parquet"):
-        next(steps_to_reset(session_without_groups(), load_pipeline(file), "now"))
+        next(steps_to_reset(session_without_groups(), load_pipeline(file), "", "now"))
 
 
 def session_without_groups() -> Any:

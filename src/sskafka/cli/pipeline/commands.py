@@ -392,7 +392,7 @@ def reset(
     pipeline = rewired(load(name, profile, var, properties), own_name, None, to)
     with connected(bootstrap, pipeline.kafka) as session:
         refuse_running(session, pipeline, bootstrap)
-        steps = list(steps_to_reset(session, pipeline, time.strftime("%Y%m%dT%H%M%S")))
+        steps = list(steps_to_reset(session, pipeline, bootstrap, time.strftime("%Y%m%dT%H%M%S")))
         if not steps:
             talk(f"{pipeline.name} has no progress: its next run starts from the beginning")
         for step in steps:

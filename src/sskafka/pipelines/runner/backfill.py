@@ -79,12 +79,19 @@ def run_backfill(
     backfill = backfilled(pipeline, chosen)
     state = BackfillState(backfill.checkpoint_root)
     if again:
-        state.forget()
+        _forget(backfill, state, settings.bootstrap)
     if state.is_finished(queries_of(backfill)):
         last = max(one.at for one in state.done.values())
         return BackfillResult(backfill.name, RunResult("", progress_of(state)), last)
     with masking_secrets(pipeline):
         return _Backfill(pipeline, backfill, state, settings, tell).run(chosen, on_progress, stop or threading.Event())
+
+
+def _forget(backfill: Pipeline, state: BackfillState, bootstrap: str) -> None:
+    """Delete the state. It names the transactions that a killed run has left open, so these are ended first."""
+    with masking_secrets(backfill), ClusterSession(bootstrap, backfill.connection) as cluster:
+        recover_topics(cluster, backfill, bootstrap, uuid.uuid4().hex[:12])
+    state.forget()
 
 
 def backfilled(pipeline: Pipeline, chosen: BackfillRange) -> Pipeline:

@@ -1,5 +1,6 @@
 """Reset of a pipeline: where its progress is stored, and how it is removed.
 
+transactions           ended: only the checkpoint names them, and readers of committed records wait for open ones
 checkpoints            deleted
 Parquet files          moved: Spark keeps a log of batches with them, and would skip the batches that it finds there
 consumer groups        deleted: they show the progress
@@ -7,6 +8,7 @@ Delta tables, topics   kept; batches of a new checkpoint are new to them
 """
 
 import shutil
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +20,8 @@ from sskafka.pipelines.connector.checkpoint import local_path
 from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.files.pipeline import DEAD_LETTERS, Pipeline
 from sskafka.pipelines.runner.leftovers import parquet_paths
-from sskafka.pipelines.runner.recovery import checkpoint_of, topic_sinks
+from sskafka.pipelines.runner.recovery import checkpoint_of, exact_sinks, recover_topics, topic_sinks
+from sskafka.pipelines.runner.settling import Settling
 
 SPARK_LOG = "_spark_metadata"
 
@@ -35,12 +38,13 @@ class Step:
     work: Callable[[], object]
 
 
-def steps_to_reset(session: ClusterSession, pipeline: Pipeline, stamp: str) -> Iterator[Step]:
+def steps_to_reset(session: ClusterSession, pipeline: Pipeline, bootstrap: str, stamp: str) -> Iterator[Step]:
     """Yield what must be done; `stamp` is part of the names of moved directories."""
     queries = [*(sink.name for sink in pipeline.sinks), DEAD_LETTERS]
     checkpoints = [checkpoint_of(pipeline, query) for query in queries]
     directories = parquet_paths(pipeline)
     _refuse_remote(pipeline, checkpoints, directories)
+    yield from _settling(session, pipeline, bootstrap)
     for checkpoint in map(_local, checkpoints):
         if checkpoint.exists():
             yield Step(f"delete the checkpoint {checkpoint}", partial(_delete_checkpoint, checkpoint))
@@ -49,6 +53,17 @@ def steps_to_reset(session: ClusterSession, pipeline: Pipeline, stamp: str) -> I
     for group in groups_of(pipeline):
         if session.run(committed_offsets(session.cluster, group)):
             yield Step(f"delete the consumer group {group}", partial(_delete, session, group))
+
+
+def _settling(session: ClusterSession, pipeline: Pipeline, bootstrap: str) -> Iterator[Step]:
+    """Yield a step that ends the transactions of a killed run, if the pipeline writes topics in transactions."""
+    run = f"reset-{uuid.uuid4().hex[:8]}"
+    sinks = exact_sinks(pipeline, bootstrap, run)
+    if sinks:
+        found = [step.text for sink in sinks for step in Settling(session, sink, run).steps(None, None, moved=False)]
+        text = f"settle the transactions of {', '.join(sink.name for sink in sinks)}"
+        work = partial(recover_topics, session, pipeline, bootstrap, run)
+        yield Step(f"{text}: {', '.join(found) or 'none is open'}", work)
 
 
 def groups_of(pipeline: Pipeline) -> list[str]:
