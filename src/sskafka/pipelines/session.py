@@ -39,6 +39,13 @@ CONNECT, CONNECT_PORT, CONNECT_TIMEOUT_S = "sc://", 15002, 10
 SESSION_SETTINGS = "spark.sql."
 CONNECT_PACKAGES = {"grpcio": "grpc", "grpcio-status": "grpc_status", "zstandard": "zstandard"}
 
+AT_LAUNCH = (
+    "spark.master", "spark.driver.", "spark.jars", "spark.files", "spark.archives", "spark.submit.", "spark.kerberos.",
+    "spark.log.", "spark.yarn.dist.",
+)  # fmt: skip
+"""Beginnings of the settings that Spark's launcher needs. They are arguments of Java, which every user of the machine
+can read in /proc; all other settings, which may be secrets, are made through the connection to Java."""
+
 DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
@@ -149,6 +156,11 @@ class SessionSettings:
         conf = {**DEFAULTS, **defaults, **java, **checkpoints, **self.conf}
         return {name: conf[name] for name in conf if name not in self.left_to_the_server(conf)}
 
+    def launch_conf(self) -> dict[str, str]:
+        """Return the settings with which Java is started; the session gets all of them."""
+        conf = {"spark.master": self.chosen_master, **self.all_conf()}
+        return {name: value for name, value in conf.items() if name.startswith(AT_LAUNCH)}
+
     def left_to_the_server(self, conf: Mapping[str, str]) -> list[str]:
         """Return the settings that a Spark Connect server reads when it starts: a client cannot change them."""
         return [name for name in conf if self.is_connect and not name.startswith(SESSION_SETTINGS)]
@@ -217,12 +229,12 @@ def _import_pyspark() -> None:
 
 
 def _ensure_java(settings: SessionSettings) -> None:
-    """Start Java with the settings of the session if it is not running; waits for another thread that starts it."""
+    """Start Java if it is not running; waits for another thread that starts it."""
     _import_pyspark()
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415  half a second
 
     conf = SparkConf()
-    for key, value in {"spark.master": settings.chosen_master, **settings.all_conf()}.items():
+    for key, value in settings.launch_conf().items():
         conf.set(key, value)
     SparkContext._ensure_initialized(conf=conf)
 
@@ -322,6 +334,7 @@ def _build(settings: SessionSettings) -> "SparkSession":
     if settings.is_connect:
         builder = builder.remote(settings.chosen_master)
     elif not settings.is_submitted:
+        _ensure_java(settings)  # otherwise pyspark would start it with all settings of the builder
         builder = builder.master(settings.chosen_master)
     submitted = _submitted_conf() if settings.is_submitted else {}
     for key, value in {**_local_files_conf(settings), **settings.all_conf()}.items():
@@ -336,7 +349,6 @@ def _local_files_conf(settings: SessionSettings) -> dict[str, str]:
 
     if not settings.is_local or SparkContext._active_spark_context is not None:
         return {}
-    _ensure_java(settings)
     return local_files.install(SparkContext._jvm)
 
 

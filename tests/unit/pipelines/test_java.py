@@ -111,6 +111,13 @@ def test_local_sessions_stay_on_this_machine_and_settings_of_the_user_win() -> N
     assert "spark.driver.host" not in SessionSettings(master="spark://host:7077").all_conf()
 
 
+def test_java_is_started_with_the_settings_of_the_launcher_alone() -> None:
+    conf = {"spark.hadoop.fs.s3a.secret.key": "hunter22", "spark.jars.packages": "a:b:1", "spark.password": "hunter22"}
+    launched = SessionSettings(master="spark://host:7077", conf=conf).launch_conf()
+    assert launched == {"spark.master": "spark://host:7077", "spark.jars.packages": "a:b:1", "spark.log.level": "ERROR"}
+    assert SessionSettings(master="local[2]").launch_conf()["spark.driver.memory"] == "1g"
+
+
 def test_spark_submit_has_chosen_the_master(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSKAFKA_SPARK_MASTER", "spark://elsewhere:7077")
     assert SessionSettings().chosen_master == "spark://elsewhere:7077"
