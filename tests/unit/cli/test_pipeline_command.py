@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from sskafka import Broker
 from sskafka.cli.commands import app
 from sskafka.cli.pipeline import connecting as pipeline_connecting
+from sskafka.client.admin import Admin, NewTopic
 from sskafka.client.config import ConnectionConfig
 from sskafka.model.pipeline_events import Event, EventType
 from sskafka.pipelines.connector.planning import ClusterSession
@@ -92,6 +93,20 @@ def test_names_and_places_of_one_run_are_those_of_every_command(tmp_path: Path, 
     file.write_text(GOOD)
     _, told = invoke("reset", str(file), "--name", "another", "--to", f"parquet={tmp_path}/other", "-b", bootstrap)
     assert f"would move {tmp_path}/other to" in told
+
+
+def test_secrets_in_paths_are_not_shown(tmp_path: Path, bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("key", "hunter22")
+    file = tmp_path / "a.yaml"
+    text = "name: a\nsources:\n  t: {topic: t, format: raw}\ncheckpoint: hdfs://u:${secret:key}@h/c\n"
+    file.write_text(text + "sinks: [{parquet: {path: 's3a://k:${secret:key}@bucket/out'}}]\n")
+    with ClusterSession(bootstrap, ConnectionConfig()) as session:
+        session.run(Admin(session.cluster).create_topics([NewTopic("t")]))
+    plan = ("plan", "--no-spark", str(file), "-b", bootstrap)
+    for command in (("list", str(tmp_path)), plan, (*plan, "--format", "json"), ("reset", str(file), "-b", bootstrap)):
+        _, said = invoke(*command)
+        assert "********@" in said, command
+        assert "hunter22" not in said, command
 
 
 def test_pipelines_are_listed_and_bad_files_named(tmp_path: Path) -> None:

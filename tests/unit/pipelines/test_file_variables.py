@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from sskafka.pipelines.connector.selection import ConnectorMissingError
 from sskafka.pipelines.files.document import PipelineFileError
 from sskafka.pipelines.files.pipeline import Pipeline, load_pipeline
 from sskafka.pipelines.files.sink import ParquetSink
@@ -128,6 +129,11 @@ def test_secrets_are_masked_wherever_they_would_be_shown(tmp_path: Path) -> None
         raise PipelineRunError("cannot connect with hunter2", "is hunter2 right?")
     assert str(failure.value) == f"cannot connect with {MASK}"
     assert failure.value.hint == f"is {MASK} right?"
+    with pytest.raises(PipelineRunError) as missing, masking_secrets(pipeline):
+        raise ConnectorMissingError({"spark.jars": "https://app:hunter2@jars/a.jar"})
+    assert "hunter2" not in str(missing.value)
+    with pytest.raises(ConnectorMissingError), masking_secrets(pipeline):
+        raise ConnectorMissingError({})
     wrong = text.replace("name: orders", "name: '${secret:password}!'")
     with pytest.raises(PipelineFileError) as refused:
         load(tmp_path, wrong, environment=environment)

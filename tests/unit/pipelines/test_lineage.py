@@ -14,6 +14,7 @@ import pytest
 
 from sskafka.pipelines.files.document import PipelineFileError
 from sskafka.pipelines.files.pipeline import Pipeline, load_pipeline
+from sskafka.pipelines.files.variables import FileOptions
 from sskafka.pipelines.runner.errors import PipelineRunError
 from sskafka.pipelines.runner.lineage import LineageReporter, run_event
 
@@ -59,6 +60,41 @@ def test_an_event_names_job_run_inputs_and_outputs(pipeline: Pipeline, tmp_path:
         ("kafka://one:9092", "ids"),
         ("kafka://one:9092", "shop-dead-letters"),
     ]
+
+
+SECRETS = """\
+name: shop
+sources:
+  orders: {topic: orders, format: text}
+transform: {sql: "select value, '${secret:key}' as key from orders"}
+sinks:
+  - parquet: {path: "s3a://key:${secret:key}@bucket/${secret:key}"}
+  - jdbc: {url: "jdbc:mysql://app:in-the-file@db/shop", table: orders}
+  - delta: {path: "abfss://lake@account/orders"}
+lineage: http://user:${secret:token}@127.0.0.1:9
+"""
+
+
+def test_events_contain_no_secrets(tmp_path: Path) -> None:
+    """The names of datasets were the URLs of the file."""
+    (tmp_path / "shop.yaml").write_text(SECRETS)
+    pipeline = load_pipeline(
+        tmp_path / "shop.yaml", FileOptions(environment={"key": 'hunter"/2;2', "token": "hunter22"})
+    )
+    event = run_event(pipeline, "b:1", "a1b2", "FAIL", NOW, 'no hunter"/2;2')
+    assert [(one["namespace"], one["name"]) for one in event["outputs"]] == [
+        ("s3://bucket", "********"),
+        ("mysql://db/shop", "orders"),
+        ("abfss://lake@account", "orders"),
+    ]
+    assert event["job"]["facets"]["sql"]["query"] == "select value, '********' as key from orders"
+    assert event["run"]["facets"]["errorMessage"]["message"] == "no ********"
+    assert "hunter" not in json.dumps(event)
+    told: list[str] = []
+    with LineageReporter(pipeline, "b:1", "one", told.append):
+        pass
+    assert told[0].startswith("lineage events cannot be sent to http://user:********@127.0.0.1:9: ")
+    assert "hunter" not in told[0]
 
 
 def test_every_event_of_a_run_has_the_same_run_id(pipeline: Pipeline) -> None:

@@ -126,7 +126,8 @@ def list_(
             talk(f"error: {error}")
             continue
         topics = [source.pattern or ",".join(source.topics) for source in pipeline.sources]
-        rows.append((pipeline.name, ", ".join(topics), ", ".join(map(sink_text, pipeline.sinks)), str(file)))
+        sinks = pipeline.masked(", ".join(map(sink_text, pipeline.sinks)))
+        rows.append((pipeline.name, pipeline.masked(", ".join(topics)), sinks, str(file)))
     if output.is_data:
         print_data(output, [dict(zip(("name", "sources", "sinks", "file"), row, strict=True)) for row in rows])
     else:
@@ -177,11 +178,12 @@ def plan(
 
 def schema_by_spark(pipeline: "Pipeline", master: str, bootstrap: str) -> list[tuple[str, str]]:
     from sskafka.pipelines.runner.plan import resolved_schema  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.runner.run import masking_secrets  # noqa: PLC0415  see above
     from sskafka.pipelines.runner.spark_failures import reporting_spark_failures  # noqa: PLC0415  see above
     from sskafka.pipelines.session import SessionSettings, start_session, stop_session  # noqa: PLC0415  see above
 
     try:
-        with reporting_spark_failures("run the command again"):
+        with masking_secrets(pipeline), reporting_spark_failures("run the command again"):
             spark = start_session(SessionSettings(f"plan {pipeline.name}", master, pipeline.spark), talk)
             return resolved_schema(spark, pipeline, bootstrap)
     finally:
@@ -388,15 +390,16 @@ def reset(
 
     The pipeline's progress is deleted; the data that it has written is kept."""
     from sskafka.pipelines.runner.resetting import steps_to_reset  # noqa: PLC0415  not for --help
+    from sskafka.pipelines.runner.run import masking_secrets  # noqa: PLC0415  see above
 
     pipeline = rewired(load(name, profile, var, properties), own_name, None, to)
-    with connected(bootstrap, pipeline.kafka) as session:
+    with masking_secrets(pipeline), connected(bootstrap, pipeline.kafka) as session:
         refuse_running(session, pipeline, bootstrap)
         steps = list(steps_to_reset(session, pipeline, bootstrap, time.strftime("%Y%m%dT%H%M%S")))
         if not steps:
             talk(f"{pipeline.name} has no progress: its next run starts from the beginning")
         for step in steps:
-            print(step.text if execute else f"would {step.text}")
+            print(pipeline.masked(step.text if execute else f"would {step.text}"))
             if execute:
                 step.work()
     if steps and not execute:

@@ -13,6 +13,7 @@ The names of datasets follow OpenLineage's naming conventions:
 
 import json
 import os
+import re
 import urllib.request
 import uuid
 from collections.abc import Iterator, Mapping
@@ -73,7 +74,7 @@ class LineageReporter:
             case None:
                 self._emit("COMPLETE")
             case Exception():
-                self._emit("FAIL", self._pipeline.masked(failure_text(error)))
+                self._emit("FAIL", failure_text(error))
             case _:
                 self._emit("ABORT")
 
@@ -86,7 +87,7 @@ class LineageReporter:
         except (OSError, ValueError, HTTPException) as failure:
             self._has_failed = True
             reason = str(failure).strip() or type(failure).__name__
-            self._tell(f"lineage events cannot be sent to {self._target}: {reason}")
+            self._tell(self._pipeline.masked(f"lineage events cannot be sent to {self._target}: {reason}"))
 
 
 def send(target: str, event: Json) -> None:
@@ -108,6 +109,24 @@ def send(target: str, event: Json) -> None:
 
 
 def run_event(pipeline: Pipeline, bootstrap: str, run: str, kind: str, now: datetime, error: str = "") -> Json:
+    """Return the event without secrets."""
+    event: Json = _masked(pipeline, _run_event(pipeline, bootstrap, run, kind, now, error))
+    return event
+
+
+def _masked(pipeline: Pipeline, value: Any) -> Any:
+    match value:
+        case str():
+            return pipeline.masked(value)
+        case list():
+            return [_masked(pipeline, one) for one in value]
+        case dict():
+            return {name: _masked(pipeline, one) for name, one in value.items()}
+        case _:
+            return value
+
+
+def _run_event(pipeline: Pipeline, bootstrap: str, run: str, kind: str, now: datetime, error: str) -> Json:
     facets: Json = {
         "processing_engine": _facet(
             "1-1-1/ProcessingEngineRunFacet.json", name="Spark", version="", openlineageAdapterVersion=__version__
@@ -143,7 +162,7 @@ def _job_facets(pipeline: Pipeline) -> Json:
         )
     }
     if isinstance(pipeline.transform, SqlTransform):
-        facets["sql"] = _facet("1-1-0/SQLJobFacet.json", query=pipeline.masked(pipeline.transform.sql))
+        facets["sql"] = _facet("1-1-0/SQLJobFacet.json", query=pipeline.transform.sql)
     elif isinstance(pipeline.transform, PythonTransform):
         location = f"{pipeline.transform.location}:{pipeline.transform.function}"
         facets["documentation"] = _facet("1-0-1/DocumentationJobFacet.json", description=location)
@@ -181,11 +200,11 @@ def _output(pipeline: Pipeline, sink: Sink, kafka: str) -> Mapping[str, str] | N
         case TopicSink():
             return {"namespace": kafka, "name": sink.topic}
         case ParquetSink() | DeltaSink():
-            return _location_dataset(pipeline.resolved(sink.path))
+            return _location_dataset(pipeline.masked(pipeline.resolved(sink.path)))
         case IcebergSink():
             return {"namespace": f"iceberg://{sink.catalog}", "name": sink.identifier}
         case JdbcSink():
-            return {"namespace": _database(sink.url), "name": sink.identifier}
+            return {"namespace": _database(pipeline.masked(sink.url)), "name": sink.identifier}
         case ConsoleSink():
             return None
         case other:
@@ -193,7 +212,7 @@ def _output(pipeline: Pipeline, sink: Sink, kafka: str) -> Mapping[str, str] | N
 
 
 def _location_dataset(location: str) -> Mapping[str, str]:
-    scheme, has_scheme, rest = location.partition("://")
+    scheme, has_scheme, rest = _without_login(location).partition("://")
     if not has_scheme:
         return {"namespace": "file", "name": location}
     authority, _, path = rest.partition("/")
@@ -203,4 +222,9 @@ def _location_dataset(location: str) -> Mapping[str, str]:
 
 def _database(url: str) -> str:
     """Return the address in a JDBC URL, without the properties at its end."""
-    return shown_url(url).removeprefix("jdbc:")
+    return _without_login(shown_url(url)).removeprefix("jdbc:")
+
+
+def _without_login(url: str) -> str:
+    """Return a URL without `user:password@`, which is not part of the name of a dataset."""
+    return re.sub(r"(?<=://)[^/@:]*:[^/]*@", "", url)

@@ -32,7 +32,11 @@ class Backlog:
 
 
 def graph(pipeline: Pipeline) -> Iterator[str]:
-    """Return the pipeline as lines of text, from its topics to its sinks."""
+    """Return the pipeline as lines of text without secrets, from its topics to its sinks."""
+    return map(pipeline.masked, _lines(pipeline))
+
+
+def _lines(pipeline: Pipeline) -> Iterator[str]:
     tables: list[str] = []
     for source in pipeline.sources:
         yield f"{source.pattern or ', '.join(source.topics)} ── {source.format} ──> {source.name}"
@@ -119,9 +123,9 @@ def resolved_schema(spark: "SparkSession", pipeline: Pipeline, bootstrap: str) -
     from sskafka.pipelines.runner.queries import RunContext, result_of  # noqa: PLC0415  see above
     from sskafka.pipelines.runner.retries import with_retries  # noqa: PLC0415  see above
 
-    check_connector(spark, pipeline)
     run = RunContext(spark, pipeline, bootstrap)
     with masking_secrets(pipeline):
+        check_connector(spark, pipeline)
         try:
             fields = with_retries(lambda: result_of(run, "plan").schema).fields
         except Exception as error:

@@ -114,14 +114,16 @@ def run_pipeline(
 
 @contextmanager
 def masking_secrets(pipeline: Pipeline) -> Iterator[None]:
-    """Mask secrets in errors: Spark repeats options and settings in its messages."""
+    """Mask secrets in errors: Spark repeats options and settings in its messages.
+
+    An error that contains a secret becomes a PipelineRunError."""
     try:
         yield
-    except PipelineRunError as error:
-        text, hint = pipeline.masked(str(error)), pipeline.masked(error.hint)
-        if (text, hint) == (str(error), error.hint):
+    except Exception as error:
+        text, hint = str(error), str(getattr(error, "hint", ""))
+        if (pipeline.masked(text), pipeline.masked(hint)) == (text, hint):
             raise
-        raise PipelineRunError(text, hint) from None  # the text of the cause contains the secret
+        raise PipelineRunError(pipeline.masked(text), pipeline.masked(hint)) from None  # the cause has the secret
 
 
 def _run(
