@@ -22,6 +22,7 @@ from sskafka.pipelines.files.sink import ParquetSink
 from sskafka.pipelines.runner.backfill import BackfillResult, run_backfill
 from sskafka.pipelines.runner.backfill_range import RangeError, parse_range
 from sskafka.pipelines.runner.dead_letters import DeadLetters
+from sskafka.pipelines.runner.errors import PipelineRunError
 from sskafka.pipelines.runner.run import RunSettings, run_pipeline
 from sskafka.pipelines.shipped.reading import committed_records
 
@@ -179,6 +180,40 @@ def test_a_backfill_that_is_killed_or_stopped_goes_on_with_what_is_missing(
     assert not result.is_stopped
     assert sinks.delta() == sinks.iceberg() == sinks.jdbc() == sinks.out(40) == list(range(40))
     assert sinks.parquet() == list(range(40))
+
+
+STOPPED = """\
+name: {topic}
+sources: {{numbers: {{topic: {topic}, schema: id long not null}}}}
+sinks:
+  - parquet: {{path: one, name: one}}
+  - parquet: {{path: two, name: two}}
+  - parquet: {{path: three, name: three}}
+after: ending.py:end
+lineage: file:{directory}/lineage.jsonl
+trigger: available-now
+"""
+
+
+def test_a_stopped_backfill_is_not_complete_until_its_function_has_returned(
+    topic: str, backfill: Callable[..., BackfillResult], tmp_path: Path
+) -> None:
+    path, function = tmp_path / "pipeline.yaml", tmp_path / "ending.py"
+    path.write_text(STOPPED.format(topic=topic, directory=tmp_path))
+    function.write_text("def end(pipeline):\n    raise ValueError('no disk')\n")
+    pipeline = load_pipeline(path)
+    stop = threading.Event()
+    assert backfill(pipeline, "", "3000000", stop=stop, on_progress=lambda _: stop.set()).is_stopped
+    assert [len(list(tmp_path.glob(f"{name}-backfill-*"))) for name in ("one", "two", "three")] == [1, 0, 0]
+    with pytest.raises(PipelineRunError, match="ValueError: no disk"):
+        backfill(pipeline, "", "3000000")
+    function.write_text("def end(pipeline):\n    return 'complete'\n")
+    told: list[str] = []
+    result = backfill(pipeline, "", "3000000", tell=told.append)
+    assert (result.finished_before, result.is_stopped, told) == ("", False, ["complete"])
+    assert backfill(pipeline, "", "3000000").finished_before
+    events = [json.loads(line)["eventType"] for line in (tmp_path / "lineage.jsonl").read_text().splitlines()]
+    assert events == ["START", "ABORT", "START", "FAIL"]
 
 
 WINDOWS = """\

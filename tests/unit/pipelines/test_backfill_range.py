@@ -14,11 +14,12 @@ from sskafka.model.ids import TopicPartition
 from sskafka.pipelines.connector.checkpoint import offsets_digest, query_id_of
 from sskafka.pipelines.files.pipeline import Pipeline, load_pipeline
 from sskafka.pipelines.files.sink import ParquetSink
-from sskafka.pipelines.runner.backfill import backfilled, counted, queries_of, run_backfill
+from sskafka.pipelines.runner import backfill
+from sskafka.pipelines.runner.backfill import BackfillResult, backfilled, counted, queries_of, run_backfill
 from sskafka.pipelines.runner.backfill_range import Bound, RangeError, SourceRange, backfill_name, parse_range
 from sskafka.pipelines.runner.backfill_state import BackfillState, QueryDone
 from sskafka.pipelines.runner.errors import PipelineRunError
-from sskafka.pipelines.runner.run import RunSettings
+from sskafka.pipelines.runner.run import RunResult, RunSettings
 
 FILE = """\
 name: orders
@@ -93,14 +94,14 @@ def test_the_same_range_has_the_same_name_however_it_is_written(pipeline: Pipeli
 
 
 def test_a_backfill_shares_nothing_with_its_pipeline_but_the_sinks(pipeline: Pipeline) -> None:
-    backfill = backfilled(pipeline, parse_range("earliest", ""))
-    digest = backfill.name.removeprefix("orders@backfill-")
-    assert backfill.checkpoint_root == f"{pipeline.checkpoint_root}@backfill-{digest}"
-    assert backfill.dead_letter_topic == "orders-dead-letters"
-    (parquet, _) = backfill.sinks
+    filled = backfilled(pipeline, parse_range("earliest", ""))
+    digest = filled.name.removeprefix("orders@backfill-")
+    assert filled.checkpoint_root == f"{pipeline.checkpoint_root}@backfill-{digest}"
+    assert filled.dead_letter_topic == "orders-dead-letters"
+    (parquet, _) = filled.sinks
     assert isinstance(parquet, ParquetSink)
     assert parquet.path == f"out/orders-backfill-{digest}"
-    assert queries_of(backfill) == ["parquet", "console", "dead-letters"]
+    assert queries_of(filled) == ["parquet", "console", "dead-letters"]
 
 
 def test_options_name_the_partitions_and_offsets() -> None:
@@ -116,7 +117,7 @@ def test_options_name_the_partitions_and_offsets() -> None:
 def test_a_checkpoint_remembers_offsets_and_what_is_done(tmp_path: Path) -> None:
     root = str(tmp_path / "orders@backfill-1")
     state = BackfillState(root)
-    assert not state.is_finished([])
+    assert not state.is_written([])
     ranges = {"orders": SourceRange({"a": {"0": 5}}, {"a": {"0": 9}})}
     state.begin(ranges)
     state.begin_query("parquet")
@@ -128,8 +129,8 @@ def test_a_checkpoint_remembers_offsets_and_what_is_done(tmp_path: Path) -> None
     again.begin_query("parquet")
     assert (again.ranges, query_id_of(f"{root}/parquet")) == (ranges, query_id)
     assert again.done["parquet"] == QueryDone(4, 3, "2026-01-01T00:00:00Z", {"positive": 1})
-    assert again.is_finished(["parquet"])
-    assert not again.is_finished(["parquet", "delta"])
+    assert again.is_written(["parquet"])
+    assert not again.is_written(["parquet", "delta"])
     again.forget()
     assert not BackfillState(root).ranges
 
@@ -160,6 +161,58 @@ def test_a_finished_backfill_says_so_and_asks_no_broker(pipeline: Pipeline, keep
     assert done.exit_code == 0, done.output
     assert "was finished at 2026-01-08T00:00:00Z: 4 rows read, written 3 to parquet, 3 to console" in done.output
     assert "Nothing was read; --again runs it once more" in done.output
+
+
+def test_a_function_that_failed_is_called_again_and_nothing_else_is_done(
+    tmp_path: Path, keeping_signal_handlers: None
+) -> None:
+    path, function = tmp_path / "orders.yaml", tmp_path / "ending.py"
+    path.write_text(f"{FILE}after: ending.py:end\n")
+    function.write_text("def end(pipeline):\n    raise ValueError('no disk')\n")
+    state = BackfillState(backfilled(load_pipeline(path), parse_range("earliest", "a:0:9")).checkpoint_root)
+    state.begin({"orders": SourceRange({"a": {"0": 5}}, {"a": {"0": 9}})})
+    for query in ("parquet", "console", "dead-letters"):
+        state.finish_query(query, QueryDone(4, 3, "2026-01-01T00:00:00Z"))
+
+    def run() -> tuple[int, str]:
+        done = CliRunner().invoke(app, ["pipeline", "run", str(path), "-b", "127.0.0.1:9", "--to", "a:0:9"])
+        return done.exit_code, done.output + str(done.exception or "")
+
+    for _ in range(2):
+        exit_code, text = run()
+        assert exit_code == 1
+        assert "after: ending.py:end has failed: ending.py:2, in end: ValueError: no disk" in text
+    function.write_text("def end(pipeline):\n    return f'{pipeline.name} is complete'\n")
+    exit_code, text = run()
+    assert exit_code == 0, text
+    assert "orders is complete" in text
+    assert f"{load_pipeline(path).name}@backfill-" in text
+    assert " has ended: 4 rows read, written 3 to parquet" in text
+    exit_code, text = run()
+    assert exit_code == 0
+    assert "was finished at 20" in text
+    assert "orders is complete" not in text
+
+
+@pytest.mark.parametrize(("number", "expected"), [(0, 1), (signal.SIGTERM, 1), (signal.SIGINT, 130)])
+def test_a_backfill_that_was_stopped_has_not_succeeded(
+    pipeline: Pipeline,
+    keeping_signal_handlers: None,
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    expected: int,
+) -> None:
+    """The number 0 is `sskafka pipeline stop` from another terminal."""
+
+    def stopped(*_: object, **__: object) -> BackfillResult:
+        if number:
+            signal.raise_signal(number)
+        return BackfillResult("orders@backfill-1", RunResult("one", []), is_stopped=True)
+
+    monkeypatch.setattr(backfill, "run_backfill", stopped)
+    done = CliRunner().invoke(app, ["pipeline", "run", str(pipeline.path), "-b", "127.0.0.1:9", "--to", "a:0:9"])
+    assert done.exit_code == expected, done.output
+    assert "orders@backfill-1 was stopped; start it again with the same range to continue" in done.output
 
 
 @pytest.mark.parametrize(

@@ -116,8 +116,11 @@ def test_events_go_to_a_file_with_how_the_run_ended(tmp_path: Path) -> None:
         raise PipelineRunError("the topic is gone")
     with pytest.raises(KeyboardInterrupt), LineageReporter(pipeline, "b:1", "three", lambda _: None):
         raise KeyboardInterrupt
+    with LineageReporter(pipeline, "b:1", "four", lambda _: None) as stopped:
+        stopped.is_aborted = True
     found = lines(file)
-    assert [event["eventType"] for event in found] == ["START", "COMPLETE", "START", "FAIL", "START", "ABORT"]
+    kinds = ["START", "COMPLETE", "START", "FAIL", "START", "ABORT", "START", "ABORT"]
+    assert [event["eventType"] for event in found] == kinds
     assert found[3]["run"]["facets"]["errorMessage"]["message"] == "the topic is gone"
 
 

@@ -241,10 +241,10 @@ def run(
 
     backfill = parse_range(start, end) if start or end else None
     settings = RunSettings(bootstrap, master, key_values(conf, "--conf"))
-    result, summary, stop_signal = run_to_end(name, pipeline, settings, backfill, metrics, again=again)
+    result, summary, exit_code = run_to_end(name, pipeline, settings, backfill, metrics, again=again)
     talk(summary)
-    if stop_signal == signal.SIGINT:
-        raise typer.Exit(INTERRUPTED)
+    if exit_code:
+        raise typer.Exit(exit_code)
     if pipeline.strict and result.unmet:
         counts = ", ".join(f"{name} in {count} rows" for name, count in result.unmet.items())
         raise CommandError(f"expectations were not met: {counts}")
@@ -267,7 +267,7 @@ def run_to_end(
     *,
     again: bool,
 ) -> "tuple[RunResult, str, int]":
-    """Run the pipeline or its backfill; return the result, a summary for the user, and the signal that ended it."""
+    """Run the pipeline or its backfill; return the result, a summary for the user, and the exit code."""
     from sskafka.pipelines.runner.backfill import run_backfill  # noqa: PLC0415  not for --help
     from sskafka.pipelines.runner.run import run_pipeline  # noqa: PLC0415  see above
 
@@ -277,11 +277,11 @@ def run_to_end(
         with serving_metrics(pipeline, metrics, progress) as show:
             if backfill is None:
                 result = run_pipeline(pipeline, settings, tell=progress.tell, on_progress=show, stop=stop.event)
-                return result, run_summary(name, pipeline, result), stop.number
+                return result, run_summary(name, pipeline, result), stop.exit_code
             filled = run_backfill(
                 pipeline, backfill, settings, again=again, tell=progress.tell, on_progress=show, stop=stop.event
             )
-            return filled.run, backfill_summary(name, filled), stop.number
+            return filled.run, backfill_summary(name, filled), stop.exit_code or int(filled.is_stopped)
     finally:
         progress.close()
 
@@ -339,7 +339,8 @@ def backfill_summary(name: str, backfill: "BackfillResult") -> str:
         )
     if backfill.is_stopped:
         return f"{backfill.name} was stopped; start it again with the same range to continue"
-    return f"run {backfill.run.run} of {backfill.name} has ended: {counts_text(backfill.run)}" + (
+    run = f"run {backfill.run.run} of " if backfill.run.run else ""  # without a run, only `after` was called
+    return f"{run}{backfill.name} has ended: {counts_text(backfill.run)}" + (
         f"; `sskafka pipeline dlq {name}` shows the dead letters" if backfill.run.dead_letters else ""
     )
 
@@ -365,6 +366,10 @@ class StopOnSignals:
         self._tell = tell
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._on_signal)
+
+    @property
+    def exit_code(self) -> int:
+        return INTERRUPTED if self.number == signal.SIGINT else 0
 
     def _on_signal(self, number: int, frame: Any) -> None:
         if self.number:

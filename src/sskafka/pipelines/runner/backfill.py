@@ -14,7 +14,6 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ from sskafka.pipelines.connector.planning import ClusterSession
 from sskafka.pipelines.files.pipeline import DEAD_LETTERS, OutputMode, Pipeline
 from sskafka.pipelines.files.sink import ParquetSink, Sink
 from sskafka.pipelines.runner.backfill_range import BackfillRange, backfill_name, resolved_ranges
-from sskafka.pipelines.runner.backfill_state import BackfillState, QueryDone
+from sskafka.pipelines.runner.backfill_state import BackfillState, QueryDone, now_text
 from sskafka.pipelines.runner.errors import PipelineRunError, run_error
 from sskafka.pipelines.runner.finishing import finish
 from sskafka.pipelines.runner.lineage import LineageReporter
@@ -58,6 +57,7 @@ class BackfillResult:
     finished_before: str = ""
     """When an earlier run finished the backfill; then this run has done nothing."""
     is_stopped: bool = False
+    """The run was stopped before all sinks had the range."""
 
 
 def run_backfill(
@@ -80,10 +80,9 @@ def run_backfill(
     state = BackfillState(backfill.checkpoint_root)
     if again:
         _forget(backfill, state, settings.bootstrap)
-    if state.is_finished(queries_of(backfill)):
-        last = max(one.at for one in state.done.values())
-        return BackfillResult(backfill.name, RunResult("", progress_of(state)), last)
     with masking_secrets(pipeline):
+        if state.is_written(queries_of(backfill)):
+            return _written_before(pipeline, backfill, state, tell)
         return _Backfill(pipeline, backfill, state, settings, tell).run(chosen, on_progress, stop or threading.Event())
 
 
@@ -92,6 +91,21 @@ def _forget(backfill: Pipeline, state: BackfillState, bootstrap: str) -> None:
     with masking_secrets(backfill), ClusterSession(bootstrap, backfill.connection) as cluster:
         recover_topics(cluster, backfill, bootstrap, uuid.uuid4().hex[:12])
     state.forget()
+
+
+def _written_before(pipeline: Pipeline, backfill: Pipeline, state: BackfillState, tell: Tell) -> BackfillResult:
+    """Finish a backfill whose sinks are done, unless an earlier run has done so."""
+    finished = state.finished or ("" if pipeline.after else max(one.at for one in state.done.values()))
+    if not finished:
+        _finish(pipeline, state, tell)
+    return BackfillResult(backfill.name, RunResult("", progress_of(state)), finished)
+
+
+def _finish(pipeline: Pipeline, state: BackfillState, tell: Tell) -> None:
+    notice = finish(pipeline)
+    state.finish()
+    if notice:
+        tell(notice)
 
 
 def backfilled(pipeline: Pipeline, chosen: BackfillRange) -> Pipeline:
@@ -144,11 +158,11 @@ class _Backfill:
                 self._write_all(spark, run_id, reporter, on_progress, stop)
             if reporter.taken_over_by:
                 raise PipelineRunError(f"run {reporter.taken_over_by} of the same backfill has taken over")
-            notice = "" if stop.is_set() else finish(self._pipeline)
-        if notice:
-            self._tell(notice)
+            lineage.is_aborted = not self._state.is_written(queries_of(backfill))
+            if not lineage.is_aborted:
+                _finish(self._pipeline, self._state, self._tell)
         result = RunResult(run_id, progress_of(self._state))
-        return BackfillResult(backfill.name, result, is_stopped=not self._state.is_finished(queries_of(backfill)))
+        return BackfillResult(backfill.name, result, is_stopped=lineage.is_aborted)
 
     def _prepare(self, chosen: BackfillRange, run_id: str) -> None:
         bootstrap, backfill = self._settings.bootstrap, self._backfill
@@ -242,6 +256,6 @@ def counted(counts: Counts) -> QueryDone:
     return QueryDone(
         sum(known) if len(known) == len(read) else None,
         counts.get(OUT),
-        datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        now_text(),
         {name: count for name, count in unmet.items() if count},
     )

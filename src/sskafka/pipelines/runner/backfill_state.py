@@ -1,6 +1,6 @@
 """The state of a backfill in its checkpoint: the offsets of its range, and the sinks that are done.
 
-    <checkpoint>/backfill.json          range, offsets by source, row counts of the queries that are done
+    <checkpoint>/backfill.json          range, offsets by source, row counts of the queries that are done, when it ended
     <checkpoint>/<query>/metadata       {"id": ...}    as in Spark's checkpoints: sinks recognize the batch by this id
     <checkpoint>/<query>/offsets/0      the offsets, in the format of Spark's checkpoints
 
@@ -13,6 +13,7 @@ import shutil
 import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +41,16 @@ class BackfillState:
         self._root = root
         self.ranges: dict[str, SourceRange] = {}
         self.done: dict[str, QueryDone] = {}
+        self.finished = ""
+        """When the function `after` had returned, too."""
         text = read_checkpoint(root, FILE)
         if text is not None:
             fields = json.loads(text)
             self.ranges = {name: SourceRange(*both) for name, both in fields["ranges"].items()}
             self.done = {name: QueryDone(**one) for name, one in fields["done"].items()}
+            self.finished = fields.get("finished", "")
 
-    def is_finished(self, queries: list[str]) -> bool:
+    def is_written(self, queries: list[str]) -> bool:
         return bool(self.ranges) and all(query in self.done for query in queries)
 
     def begin(self, ranges: Mapping[str, SourceRange]) -> None:
@@ -63,6 +67,10 @@ class BackfillState:
         self.done[query] = done
         self._save()
 
+    def finish(self) -> None:
+        self.finished = now_text()
+        self._save()
+
     def forget(self) -> None:
         """Delete the state: sinks treat what is written next as another batch."""
         directory = local_path(self._root)
@@ -71,11 +79,15 @@ class BackfillState:
         else:
             system, root = _remote(self._root)
             system.delete_dir(root)
-        self.ranges, self.done = {}, {}
+        self.ranges, self.done, self.finished = {}, {}, ""
 
     def _save(self) -> None:
         done = {name: asdict(one) for name, one in self.done.items()}
-        _write(self._root, FILE, json.dumps({"ranges": self.ranges, "done": done}, indent=1))
+        _write(self._root, FILE, json.dumps({"ranges": self.ranges, "done": done, "finished": self.finished}, indent=1))
+
+
+def now_text() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _write(root: str, name: str, text: str) -> None:

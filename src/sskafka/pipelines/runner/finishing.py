@@ -23,7 +23,7 @@ def finish(pipeline: Pipeline) -> str:
     except Exception as error:
         raise PipelineRunError(
             f"after: {location}:{name} has failed: {raised_in_user_code(error)}",
-            "the records are written; correct the function and run the pipeline again",
+            "the records are written; correct the function and run the same command again",
         ) from error
 
 

@@ -62,6 +62,8 @@ class LineageReporter:
         self._tell = tell
         self._target = pipeline.lineage or os.environ.get(URL_VARIABLE, "")
         self._has_failed = False
+        self.is_aborted = False
+        """Set by a run that ends without an error before its work is done."""
 
     def __enter__(self) -> Self:
         self._emit("START")
@@ -72,7 +74,7 @@ class LineageReporter:
     ) -> None:
         match error:
             case None:
-                self._emit("COMPLETE")
+                self._emit("ABORT" if self.is_aborted else "COMPLETE")
             case Exception():
                 self._emit("FAIL", failure_text(error))
             case _:
