@@ -2,7 +2,9 @@
 
 import json
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ from process_session import ProcessSession
 
 from sskafka.pipelines.files.pipeline import Pipeline, load_pipeline
 from sskafka.pipelines.files.sink import JdbcSink
+from sskafka.pipelines.runner import jdbc
 from sskafka.pipelines.runner.database import Database, JdbcSinkError
 from sskafka.pipelines.runner.errors import PipelineRunError
 from sskafka.pipelines.runner.jdbc import JdbcWriter
@@ -20,6 +23,7 @@ from sskafka.pipelines.runner.run import RunSettings, run_pipeline
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+WAIT_S = 60
 FILE = """\
 name: {name}
 sources:
@@ -61,15 +65,15 @@ def filed(tmp_path: Path, derby: Derby) -> Callable[..., Pipeline]:
 @pytest.fixture
 def writer_of(filed: Callable[..., Pipeline], tmp_path: Path) -> Callable[..., JdbcWriter]:
     """A writer as a run makes it; each has forgotten what others have done."""
-    checkpoint = tmp_path / "checkpoint"
-    checkpoint.mkdir()
-    (checkpoint / "metadata").write_text(json.dumps({"id": "0123abcd-query"}))
+    for name, query in {"checkpoint": "0123abcd-query", "other": "4567cdef-query"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "metadata").write_text(json.dumps({"id": query}))
 
-    def make(more: str = "", **changes: str) -> JdbcWriter:
+    def make(more: str = "", checkpoint: str = "checkpoint", **changes: str) -> JdbcWriter:
         pipeline = filed(more, **changes)
         (sink,) = pipeline.sinks
         assert isinstance(sink, JdbcSink)
-        return JdbcWriter(pipeline, sink, str(checkpoint))
+        return JdbcWriter(pipeline, sink, str(tmp_path / checkpoint))
 
     return make
 
@@ -182,6 +186,54 @@ def test_rows_of_the_same_keys_replace_those_that_are_there(
     with pytest.raises(JdbcSinkError, match="1 rows have no value in one of the merge_keys"):
         writer_of("merge_keys: id", table="free")(without_key, 2)
     assert content(derby) == [(1, "a"), (3, "b"), (4, "c")]
+
+
+@pytest.mark.parametrize(("more", "mode"), [("merge_keys: id", "update"), ("", "complete")])
+def test_queries_that_replace_rows_of_one_table_wait_for_each_other(
+    derby: Derby,
+    writer_of: Callable[..., JdbcWriter],
+    named: "Callable[..., DataFrame]",
+    monkeypatch: pytest.MonkeyPatch,
+    more: str,
+    mode: str,
+) -> None:
+    """The first one waits before it touches the table, so only the shared row can stop the second one."""
+    writer_of(more, mode=mode)(named(n1="one"), 0)
+    commit = JdbcWriter._commit
+    opened, reached, go_on = threading.Event(), threading.Event(), threading.Event()
+    advance_batch = jdbc.advance
+
+    def waiting(database: Database, batches: str, query: str, batch: int) -> bool:
+        advanced = advance_batch(database, batches, query, batch)
+        if query == "0123abcd-query":
+            opened.set()
+            assert go_on.wait(WAIT_S)
+        return advanced
+
+    def noting(writer: JdbcWriter, *arguments: Any) -> bool:
+        if writer is second:
+            reached.set()
+        return commit(writer, *arguments)
+
+    first, second = writer_of(more, mode=mode), writer_of(more, mode=mode, checkpoint="other")
+    second(named(), 0)
+    monkeypatch.setattr(jdbc, "advance", waiting)
+    monkeypatch.setattr(JdbcWriter, "_commit", noting)
+    with ThreadPoolExecutor(2) as pool:
+        try:
+            running = [pool.submit(first, named(n2="two"), 1)]
+            assert opened.wait(WAIT_S)
+            running.append(pool.submit(second, named(n3="three"), 1))
+            assert reached.wait(WAIT_S)
+            with pytest.raises(TimeoutError):
+                running[1].result(timeout=5)
+        finally:
+            go_on.set()
+    assert [one.result() for one in running] == [None, None]
+    if mode == "update":
+        assert content(derby) == [(1, "one"), (2, "two"), (3, "three")]
+    else:
+        assert content(derby) == [(3, "three")]
 
 
 def test_complete_replaces_the_table_and_a_table_of_the_user_keeps_its_other_columns(

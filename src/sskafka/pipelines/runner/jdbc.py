@@ -1,16 +1,22 @@
 """Tables of a database: Spark's tasks write a batch to a stage, and one transaction moves its rows to the table.
 
     tasks     rows ── Spark's JDBC writer ──> stage       a separate table for each attempt of a batch
-    driver    one transaction:  batches   the number of the batch, under the id of the query
+    driver    one transaction:  batches   lock the row of the table (merge_keys, output_mode: complete)
+                                          the number of the batch, under the id of the query
                                 table     delete the rows with the keys of the stage (merge_keys), insert the stage
     driver    drop the stage
 
-A batch that Spark runs again finds its number in the table of batches and is skipped. The transaction starts with the
-update of that number, which locks its row: if two runs write the same batch at once, the second one waits and then
-finds the number. A task that Spark runs again may have filled the stage twice: the transaction is rolled back unless it
-has inserted exactly as many rows as the accepted tasks have written.
+A batch that Spark runs again finds its number in the table of batches and is skipped. The transaction updates that
+number before it moves rows, which locks its row: if two runs write the same batch at once, the second one waits and
+then finds the number. A task that Spark runs again may have filled the stage twice: the transaction is rolled back
+unless it has inserted exactly as many rows as the accepted tasks have written.
+
+Transactions that replace rows first lock one more row of the table of batches, which all queries share that write the
+same table. Otherwise two queries with a row of the same key could both insert it: neither sees, and deletes, what the
+other has not committed yet.
 """
 
+import hashlib
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -75,10 +81,16 @@ class JdbcWriter:
         """Create the table of batches, and drop the stages that a killed run has left."""
         create_batches(database, self._batches)
         register(database, self._batches, query, self._name)
+        if self._replaces:
+            register(database, self._batches, table_lock(self._sink.identifier), self._sink.identifier)
         for name in database.tables_beginning_with(stage_prefix(query)):
             with suppress(JdbcSinkError):  # another process is about to drop it
                 database.execute(f"drop table {self._beside(name)}")
         self._query_id = query
+
+    @property
+    def _replaces(self) -> bool:
+        return bool(self._sink.merge_keys) or self._mode is OutputMode.COMPLETE
 
     @property
     def _batches(self) -> str:
@@ -157,6 +169,8 @@ class JdbcWriter:
         """Move the rows of the stage to the table; return False if the stage does not have `count` rows."""
         table, names = self._sink.identifier, ", ".join(columns.values())
         with Database(spark, self._sink) as database, database.transaction() as transaction:
+            if self._replaces:
+                lock(database, self._batches, table_lock(self._sink.identifier))
             if not advance(database, self._batches, self._query_id, batch):
                 return True  # another run has written the batch
             if self._mode is OutputMode.COMPLETE:
@@ -219,7 +233,7 @@ def create_batches(database: Database, table: str) -> None:
 
 
 def register(database: Database, table: str, query: str, name: str) -> None:
-    """Insert a row for the query, without a batch yet."""
+    """Insert a row for the query, without a batch yet, unless there is one."""
     if database.number(f"select count(*) from {table} where query_id = ?", query):
         return
     try:
@@ -228,6 +242,16 @@ def register(database: Database, table: str, query: str, name: str) -> None:
     except JdbcSinkError:
         if not database.number(f"select count(*) from {table} where query_id = ?", query):
             raise
+
+
+def table_lock(identifier: str) -> str:
+    """Return the id of the row that all queries of a table share; names of tables can be longer than the column."""
+    return f"table {hashlib.sha256(identifier.lower().encode()).hexdigest()[:32]}"
+
+
+def lock(database: Database, table: str, row: str) -> None:
+    """Lock a row until the transaction ends; wait for a transaction that has locked it."""
+    database.execute(f"update {table} set last_batch = ? where query_id = ?", NO_BATCH, row)
 
 
 def last_batch(database: Database, table: str, query: str) -> int:
