@@ -8,6 +8,7 @@ batches from there: it would read records and write none of them until its numbe
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -47,6 +48,7 @@ def _names(spark: SparkSession, directory: str) -> Iterable[str]:
 
 
 def _names_by_hadoop(spark: SparkSession, directory: str) -> list[str]:
-    path = spark._jvm.org.apache.hadoop.fs.Path(directory)
+    jvm: Any = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(directory)
     system = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
     return [status.getPath().getName() for status in system.listStatus(path)] if system.exists(path) else []
