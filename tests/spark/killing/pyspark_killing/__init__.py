@@ -120,9 +120,9 @@ class KillingBatches(TopicBatches):
 def _die_in_commit(death: Death) -> None:
     write, end = CommitLog.write, committing.end
 
-    def dying_write(log: CommitLog, decision: Decision, driver: Transaction) -> None:
+    def dying_write(log: CommitLog, decision: Decision, driver: Transaction, *, decides: bool = False) -> None:
         death.at("before the end" if decision.is_committed else "before the intent")
-        write(log, decision, driver)
+        write(log, decision, driver, decides=decides)
         death.at("after the end" if decision.is_committed else "after the intent")
 
     async def dying_end(cluster: Cluster, transaction: Transaction, *, commit: bool) -> Transaction:
