@@ -156,7 +156,7 @@ class Broker:
         await self._background.failure()
 
     async def ask_controller(self, request: Any, timeout_ms: int) -> Any:
-        """Return the answer of the active controller to a request of this node itself, which may do everything."""
+        """Send a request to the active controller with this node's own, unrestricted rights; return the response."""
         return await self._control.client.ask(request, timeout_ms)
 
     def samples(self) -> Iterator[Sample]:

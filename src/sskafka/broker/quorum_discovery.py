@@ -41,7 +41,7 @@ async def with_discovered_voters(settings: Settings) -> Settings:
                     except (ClientError, KafkaError) as error:
                         problem = str(error)
                         continue
-                    _log.info("%s says that the voters of the metadata quorum are %s", server, voters)
+                    _log.info("voters of the metadata quorum, as returned by %s: %s", server, voters)
                     return settings.with_voters(voters)
                 await asyncio.sleep(RETRY_PAUSE_S)
     except TimeoutError:
@@ -72,5 +72,5 @@ async def _voters_known_to(address: Address, settings: Settings) -> str:
     nodes = [node for node in response.nodes if node.listeners]
     voters = [f"{node.node_id}@{node.listeners[0].host}:{node.listeners[0].port}" for node in nodes]
     if response.error_code or not voters:
-        raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, f"{address} knows no voters")
+        raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, f"{address} returned no voters of the metadata quorum")
     return ",".join(voters)

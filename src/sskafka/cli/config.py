@@ -233,7 +233,7 @@ def _owners(
         *map(ClientId, client_ids or ()),
     ]
     if not found:
-        raise UsageError("name what has the settings: --topic, --broker, --broker-defaults, --group or --client-id")
+        raise UsageError("name the resource: --topic, --broker, --broker-defaults, --group or --client-id")
     if len({_kind(owner) for owner in found}) > 1:
         raise UsageError("topics, brokers, groups and client ids have different settings: name only one kind")
     return found

@@ -20,7 +20,7 @@ BrokersPerHostOption = Annotated[
     typer.Option(
         "--brokers-per-host",
         metavar="auto|N",
-        help="Brokers of this machine, each a process and a broker of its own to clients; auto: one for each core.",
+        help="Number of broker processes on this machine, each a broker to clients; auto: one for each core.",
     ),
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", "-d", help="Only show what would be changed.")]

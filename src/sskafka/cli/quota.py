@@ -155,7 +155,7 @@ def _entity(
 
 def _required(entity: QuotaEntity) -> QuotaEntity:
     if not entity:
-        raise UsageError("name whom the quota limits: --user, --client-id, --ip or their defaults")
+        raise UsageError("name the entity of the quota: --user, --client-id, --ip or their defaults")
     return entity
 
 

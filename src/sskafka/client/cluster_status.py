@@ -212,7 +212,7 @@ def _partition_problems(health: PartitionHealth) -> Iterator[ClusterProblem]:
         yield ClusterProblem(
             Severity.WARNING,
             f"{_partitions(health.under_replicated)} with replicas that are not in sync",
-            "start the missing brokers; a broker that is up catches up by itself",
+            "start the missing brokers; replicas on running brokers rejoin the ISR when they have caught up",
         )
     if health.not_preferred:
         yield ClusterProblem(

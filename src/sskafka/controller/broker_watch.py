@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 FIRST_PAUSE_MS = 50
 PAUSE_MAX_MS = 5000
 LASTING_MS = 1000
-"""A connection that broke sooner is made again after a pause, because the broker may close every connection."""
+"""If a connection breaks earlier, the next attempt is delayed: the broker may be closing every connection."""
 _IDENTITY_VERSION = 0  # ApiVersions does not list SSKafka's own APIs
 
 

@@ -87,7 +87,7 @@ class ControlClient:
 
 
 def shows(image: ClusterImage, request: Message, response: Message) -> bool:
-    """Return whether an image shows what the controller has answered to a request.
+    """Return whether the image contains the change that the response acknowledges.
 
     The controller answers when a change is committed. The broker that forwarded the request replays the change a moment
     later. It waits for that before it answers its client, which may ask the same broker about the topic next."""

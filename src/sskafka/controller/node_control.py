@@ -100,7 +100,7 @@ class NodeControl:
         return iter(self._samples or ())
 
     async def turn(self) -> None:
-        """Return when the control loop has completed a turn."""
+        """Wait until the control loop has completed one iteration."""
         await self.thread.call(asyncio.sleep(0))
 
     async def leader_other_than(self, known: int) -> int:

@@ -177,7 +177,7 @@ class ClassicInConsumer:
             self._expect(group, member, key, "did not join again")
 
     def _expect_sync(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        self._expect(group, member, timer_key(CLASSIC_SYNC, group, member), "did not ask for its assignment")
+        self._expect(group, member, timer_key(CLASSIC_SYNC, group, member), "sent no SyncGroup in time")
 
     def _expect(self, group: ConsumerGroup, member: ConsumerMember, key: Hashable, reason: str) -> None:
         group_id, member_id, epoch = group.group_id, member.member_id, member.epoch

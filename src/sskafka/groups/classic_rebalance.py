@@ -143,7 +143,7 @@ class ClassicRebalance:
         for member_id in list(group.pending_sync):
             member = group.members[member_id]
             self._forget(group, member)
-            note_member(group, member, EventKind.TIMED_OUT, "did not ask for its assignment", now_ms)
+            note_member(group, member, EventKind.TIMED_OUT, "sent no SyncGroup in time", now_ms)
         return self.prepare_or_complete(group, "members did not ask for their assignments", now_ms)
 
     def synced(self, group: ClassicGroup, member: ClassicMember) -> None:
@@ -194,7 +194,7 @@ class ClassicRebalance:
         is_there = self._is_current(group) and group.members.get(member.member_id) is member
         if not is_there or (member.is_waiting and not member.is_new):
             return CoordinatorResult()
-        reason = f"was not heard of for {member.session_timeout_ms} ms (session timeout)"
+        reason = f"sent no heartbeat for {member.session_timeout_ms} ms (session timeout)"
         removed = self.remove(group, member, EventKind.TIMED_OUT, reason, now_ms)
         return removed + self.after_removal(group, f"{member.client.client_id} {reason}", now_ms)
 

@@ -450,7 +450,7 @@ class ConsumerRequests:
         self._timers.schedule(
             timer_key(REBALANCE, group, member),
             max(member.rebalance_timeout_ms, 0),
-            lambda now_ms: self.expire(group_id, member_id, "kept what it had to give up", now_ms, epoch),
+            lambda now_ms: self.expire(group_id, member_id, "did not revoke its partitions in time", now_ms, epoch),
         )
 
     def session_timeout_ms(self, group: ConsumerGroup, member: ConsumerMember) -> int:

@@ -130,7 +130,7 @@ class QuorumDriver:
 
         Raises NotLeaderError if this node does not lead `epoch`, and StorageError, with nothing appended, if the disk
         is full. The listener must not call this."""
-        assert not self._is_busy, "a proposal is an event of its own"
+        assert not self._is_busy, "propose() must not be called while another event is processed"
         if self._is_stopped:
             raise NotLeaderError(self.node.election.leader_id, self.node.epoch)
         ready = self.node.propose(batches, record_count, epoch, self._now_ms())

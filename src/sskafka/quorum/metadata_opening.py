@@ -200,6 +200,6 @@ class MetadataOpening:
 def _lost_metadata(home: str, where: str, synced_offset: int | None) -> str:
     return (
         f"{where}, but metadata up to offset {synced_offset} was on the disk and may have been acknowledged; the "
-        f"broker does not start without it. Restore {home} from a copy, or accept the loss of what lies behind the "
-        f"damage: `sskafka log verify {home} --repair --allow-data-loss`"
+        f"broker does not start without it. Restore {home} from a copy, or accept that all records behind the "
+        f"damage are lost: `sskafka log verify {home} --repair --allow-data-loss`"
     )

@@ -69,7 +69,7 @@ def next_step(error: OSError) -> str:
     """Return the next step of an operator, to be appended to the text of the error, if the error suggests one."""
     if not is_not_regular_file(error):
         return ""
-    return f"; restore {error.filename} from a copy, or remove what is in its place"
+    return f"; restore {error.filename} from a copy, or remove the directory or broken link at this path"
 
 
 class DamagedLogError(StorageError):

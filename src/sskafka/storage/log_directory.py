@@ -161,7 +161,7 @@ class Shortage:
             )
 
     def maybe_end(self, has_room: Callable[[], bool]) -> None:
-        """To be called about once a second."""
+        """End the trouble if no operation has failed lately and there is room. Called about once a second."""
         if self._began_s is None or self._now_s() - self._failed_s < QUIET_S or not has_room():
             return
         lasted_s, failed = self._now_s() - self._began_s, self._failed

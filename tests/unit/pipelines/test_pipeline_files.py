@@ -154,7 +154,7 @@ def test_everything_that_can_be_said(tmp_path: Path) -> None:
             "  - console: {}",
             "  - console: {}\nexpectations: [{name: a, check: b, action: dlq}]",
             8,
-            "only there is a record",
+            "only there does a row belong",
         ),
     ],
 )

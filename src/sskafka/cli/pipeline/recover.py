@@ -131,7 +131,10 @@ def sinks_of_pipeline(pipeline: "Pipeline", bootstrap: str) -> "list[ExactSink]"
 
 
 DeclareOption = Annotated[
-    str, typer.Option("--declare", metavar="written|missing", help="What is true of a batch whose state is not known.")
+    str,
+    typer.Option(
+        "--declare", metavar="written|missing", help="Declare that a batch of unknown state was written, or is missing."
+    ),
 ]
 BatchOption = Annotated[
     int | None, typer.Option("--batch", min=0, help="The batch for --declare; default: the last one.")

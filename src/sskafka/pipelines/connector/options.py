@@ -113,7 +113,7 @@ class OffsetSpec:
 class SourceOptions:
     bootstrap: str
     properties: dict[str, str] = field(repr=False)
-    """Of Kafka's clients. They may contain passwords."""
+    """Client properties of Kafka, which may contain passwords."""
     subscription: Subscription
     starting: OffsetSpec
     ending: OffsetSpec
@@ -146,7 +146,7 @@ class SourceOptions:
 class SinkOptions:
     bootstrap: str
     properties: dict[str, str] = field(repr=False)
-    """Of Kafka's clients. They may contain passwords."""
+    """Client properties of Kafka, which may contain passwords."""
     topic: str | None
     guarantee: Guarantee
     transactional_id_prefix: str

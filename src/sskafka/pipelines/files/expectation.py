@@ -67,7 +67,7 @@ _MOMENT = re.compile(
 
 
 def _without_dead_letters(expectations: tuple[Expectation, ...]) -> tuple[Expectation, ...]:
-    text = "dlq is for expectations of a source: only there is a record behind a row"
+    text = "dlq is for expectations of a source: only there does a row belong to one record"
     raise_problems(((i, "action"), text) for i, one in enumerate(expectations) if one.action is Action.DLQ)
     return expectations
 

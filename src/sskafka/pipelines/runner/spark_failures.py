@@ -16,7 +16,7 @@ from sskafka.pipelines.spark_log import written_log
 JAVA_END_WAIT_S = 2.0
 _NO_JAVA = "JAVA_GATEWAY_EXITED"
 _NETWORK_ERRORS = ("Py4JError", "Py4JNetworkError")
-"""Of py4j, if there is no answer. Errors that Java answers have other types."""
+"""Errors of py4j if Java does not respond. Errors that Java returns have other types."""
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Health and counters for streams of events, asked for once for all streams of a client.
 
-The health costs the more, the more topics there are. After a look that took this process a tenth of a second of CPU
-time, the answer is used for a second.
+The time to compute the health of a cluster grows with its topics. Therefore a result is reused for ten times the CPU
+time that it took.
 """
 
 import asyncio

@@ -53,7 +53,7 @@ class LocalLink:
             del self._waiting[number]
 
     async def ask_for_parts(self, question: str, **details: Any) -> list[Any]:
-        """Yield the parts of a long answer."""
+        """Return all parts of a response that is sent in parts."""
         number = self._send(question, details)
         parts = self._parts[number] = []
         try:

@@ -65,4 +65,4 @@ def _refuse_unknown(request: Request, *codes: int) -> None:
     is_configured = request.connection.authorizer.is_configured
     for code, known in zip(codes, _CODES, strict=True):
         if code == UNKNOWN or (is_configured and code not in known):
-            raise MalformedMessageError(f"the ACL request has the code {code}, which stands for unknown")
+            raise MalformedMessageError(f"the ACL request contains an UNKNOWN element (code {code})")
